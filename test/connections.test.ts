@@ -81,7 +81,7 @@ describe('requests that are pipelined on one connection', () => {
     for (const { socket } of all) socket.write(get('/nothing').repeat(25));
     await until(async () => (await status('/readyz')) === 503);
     for (const { socket } of all) socket.resetAndDestroy();
-    await until(async () => (await status('/readyz')) === 200, 3_000);
+    await until(async () => (await status('/readyz')) === 200);
     expect((await gateway.query(quick)).status).toBe(200);
   });
 
@@ -230,7 +230,7 @@ describe('a response that its client does not read', () => {
     const raw = rawConnection(url, `${get('/large')}GET /late HTTP/1.1\r\n`);
     raw.socket.pause();
     const asking = setInterval(() => raw.socket.write('a: b\r\n'), 50);
-    await until(() => isClosed, 5_000);
+    await until(() => isClosed);
     clearInterval(asking);
     raw.socket.resume();
     await Promise.race([raw.ended, raw.closed]);
@@ -275,7 +275,7 @@ test('a pipelined request whose connection breaks is counted once, as abandoned'
       0,
     );
   };
-  await until(async () => (await abandoned()) === 4, 3_000);
+  await until(async () => (await abandoned()) === 4);
   expect((await gateway.query(quick)).status).toBe(200);
   expect(await abandoned()).toBe(4);
 });

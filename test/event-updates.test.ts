@@ -146,7 +146,7 @@ test.each(Object.entries(transports))(
     first.stop();
     for (let index = 0; index < 600; index += 1) sandbox.publishEvent({ title: `Many ${index}` });
     const again = listen(through, gateways[1], lastCursor(first));
-    await until(() => titlesIn(again).length === 600, 30_000);
+    await until(() => titlesIn(again).length === 600);
     expect(new Set(titlesIn(again)).size).toBe(600);
   },
 );

@@ -1525,7 +1525,7 @@ describe('the record of exports', () => {
     const refused = overSse(other.url, { query }, stranger);
     await refused.ended;
     expect(refused.results.at(-1)?.errors?.[0]?.extensions.code).toBe('FORBIDDEN');
-  }, 30_000);
+  });
 
   test('returns an error that is not retryable if an export started and cannot be recorded', async () => {
     const file = join(folder, 'data', 'exports.json');
@@ -1540,7 +1540,7 @@ describe('the record of exports', () => {
     expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: false });
     expect(endpoint.received).toHaveLength(1);
     expect(await counted(gateway.url, 'gateway_exports_total', { outcome: 'UNKNOWN' })).toBe(1);
-  }, 20_000);
+  });
 
   test('contains the outcome of an export whose client disconnected', async () => {
     let answer = () => {};
@@ -1825,7 +1825,7 @@ describe('a retry of an export', () => {
     // On a busy machine Redis may not answer in time. Then nothing is sent either.
     const refused = all.map(fault).filter(code => code !== undefined && code !== 'UPSTREAM_UNAVAILABLE');
     expect(new Set(refused)).toEqual(new Set(['CONFLICT']));
-  }, 60_000);
+  });
 });
 
 describe('the receiver', () => {

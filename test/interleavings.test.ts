@@ -11,5 +11,4 @@ test.each([
   async (_, redisUrl) => {
     await runInterleavings(60, redisUrl());
   },
-  60_000,
 );

@@ -490,7 +490,7 @@ describe('the estimated calls of a query', () => {
       }),
       { numRuns: 12 },
     );
-  }, 30_000);
+  });
 
   test('are limited by QUERY_CALL_LIMIT', async () => {
     const other = await startGateway({ sandbox, env: { QUERY_CALL_LIMIT: '10' } });

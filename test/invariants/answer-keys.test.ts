@@ -10,7 +10,7 @@ import { maxBodyBytes, RequestState, readBody } from '../../src/http/request-sta
 import { responseKey } from '../../src/http/response-cache/response-cache.js';
 import { andThen } from '../../src/lib/maybe-promise.js';
 import { newOperationInfo } from '../../src/observability/operation-info.js';
-import { fuzz, fuzzMs } from '../support/fuzz.js';
+import { fuzz } from '../support/fuzz.js';
 import type { Draw } from '../support/seeded.js';
 
 const scope = 'one-scope' as Scope;
@@ -147,22 +147,18 @@ function near(draw: Draw, one: Asked): Asked {
   ])();
 }
 
-test(
-  'equal keys of whole answers imply that Fastify and Apollo parse equal requests',
-  async () => {
-    let equal = 0;
-    await fuzz(async draw => {
-      const one = asked(draw);
-      const first = await parseLenient(one);
-      for (let count = 0; count < 10; count += 1) {
-        const other = near(draw, one);
-        const second = await parseLenient(other);
-        if (second.key !== first.key) continue;
-        if (JSON.stringify(other) !== JSON.stringify(one)) equal += 1;
-        expect([one, other, second.parsed]).toEqual([one, other, first.parsed]);
-      }
-    });
-    expect(equal).toBeGreaterThan(10);
-  },
-  fuzzMs + 30_000,
-);
+test('equal keys of whole answers imply that Fastify and Apollo parse equal requests', async () => {
+  let equal = 0;
+  const rounds = await fuzz(async draw => {
+    const one = asked(draw);
+    const first = await parseLenient(one);
+    for (let count = 0; count < 10; count += 1) {
+      const other = near(draw, one);
+      const second = await parseLenient(other);
+      if (second.key !== first.key) continue;
+      if (JSON.stringify(other) !== JSON.stringify(one)) equal += 1;
+      expect([one, other, second.parsed]).toEqual([one, other, first.parsed]);
+    }
+  });
+  expect(equal).toBeGreaterThan(rounds / 10);
+});

@@ -171,13 +171,9 @@ describe.each(allRedisPlaces)('over %s', (placeName, startPlace) => {
     await until(() => allPoll(0));
   }
 
-  test(
-    'fleets on other databases or over other upstream services share nothing',
-    async () => {
-      await fuzz(round, fuzzMs / allRedisPlaces.length);
-    },
-    fuzzMs + 60_000,
-  );
+  test('fleets on other databases or over other upstream services share nothing', async () => {
+    await fuzz(round, fuzzMs / allRedisPlaces.length);
+  });
 
   test('rate limits and exports have the names that they always had', async () => {
     const [fleet] = fleets;

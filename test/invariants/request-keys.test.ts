@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { sessionIdsIn, withoutSessionIds } from '../../src/lib/path.js';
-import { fuzz, fuzzMs } from '../support/fuzz.js';
+import { fuzz } from '../support/fuzz.js';
 import type { Draw } from '../support/seeded.js';
 
 const pieces = [
@@ -47,22 +47,18 @@ function parsed(address: string): unknown {
   return [start === -1 ? address : address.slice(0, start), parameters.filter(([name]) => name !== 'sessionId')];
 }
 
-test(
-  'equal address keys imply equal parsed requests, and no key holds a session id',
-  async () => {
-    let equal = 0;
-    await fuzz(draw => {
-      const one = randomAddress(draw);
-      for (let count = 0; count < 50; count += 1) {
-        const other = variant(draw, one);
-        if (withoutSessionIds(one) === withoutSessionIds(other)) {
-          equal += 1;
-          expect([one, other, parsed(other)]).toEqual([one, other, parsed(one)]);
-        }
-        expect(sessionIdsIn(withoutSessionIds(other))).toEqual([]);
+test('equal address keys imply equal parsed requests, and no key holds a session id', async () => {
+  let equal = 0;
+  const rounds = await fuzz(draw => {
+    const one = randomAddress(draw);
+    for (let count = 0; count < 50; count += 1) {
+      const other = variant(draw, one);
+      if (withoutSessionIds(one) === withoutSessionIds(other)) {
+        equal += 1;
+        expect([one, other, parsed(other)]).toEqual([one, other, parsed(one)]);
       }
-    });
-    expect(equal).toBeGreaterThan(0);
-  },
-  fuzzMs + 30_000,
-);
+      expect(sessionIdsIn(withoutSessionIds(other))).toEqual([]);
+    }
+  });
+  expect(equal).toBeGreaterThan(rounds / 10);
+});

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import {
   type GraphQLField,
   getNamedType,
@@ -26,8 +26,6 @@ import { checkedValues, errorLevels, fieldsOf } from '../support/semantic-non-nu
 import { overSse, searchCriteria } from '../support/streams.js';
 import { reply, type StubService, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
-
-jest.setTimeout(fuzzMs + 60_000);
 
 let sandbox: Sandbox;
 let service: StubService;

@@ -1,4 +1,5 @@
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { hangMs } from './until.js';
 
 /**
  * Starts a headless Chromium (the one that `CHROME_PATH` names, which the global setup sets to Debian's where it is not
@@ -9,6 +10,7 @@ export function launchChromium(): Promise<Browser> {
   if (!executablePath) throw new Error('CHROME_PATH is not set: the global setup of Jest did not run');
   return chromium.launch({
     executablePath,
+    timeout: hangMs,
     args: [
       '--no-sandbox',
       '--disable-gpu',
@@ -19,4 +21,11 @@ export function launchChromium(): Promise<Browser> {
       '--disable-sync',
     ],
   });
+}
+
+/** Opens a page in a browser that was never there before. It waits for what it is asked for until that hangs. */
+export async function openPage(browser: Browser): Promise<Page> {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(hangMs);
+  return page;
 }

@@ -1,7 +1,10 @@
+import { jest } from '@jest/globals';
 import { type Draw, drawFrom } from './seeded.js';
 
 /** How long one invariant is tried, in milliseconds: four seconds in `npm test`, `FUZZ_MINUTES` in `npm run fuzz`. */
 export const fuzzMs = Number(process.env.FUZZ_MINUTES ?? 0) * 60_000 || 4_000;
+// The whole suite that tries one may take as much longer as other suites may.
+jest.setTimeout(fuzzMs + 240_000);
 
 /** `FUZZ_SEED` repeats a run that failed. */
 const firstSeed = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000);

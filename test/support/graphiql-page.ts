@@ -1,4 +1,5 @@
 import type { Browser, Page } from 'playwright-core';
+import { openPage } from './chromium.js';
 
 /** A page that was opened, and what it did. */
 export interface Visit {
@@ -13,8 +14,7 @@ export const queryEditor = '.graphiql-query-editor .view-lines';
 
 /** Opens the page in a browser that was never there before, and waits for its editors. */
 export async function visitPage(browser: Browser, address: string): Promise<Visit> {
-  const page = await browser.newPage();
-  page.setDefaultTimeout(15_000);
+  const page = await openPage(browser);
   const addresses: string[] = [];
   const complaints: string[] = [];
   page.on('request', request => addresses.push(request.url()));
@@ -52,13 +52,13 @@ export async function typeQuery(page: Page, query: string): Promise<void> {
   await page.keyboard.press('Escape');
 }
 
-/** Runs what stands in the query editor until the answer shows `expected`. Each attempt has `patienceMs` longer than the one before, because a click also ends a query that still runs. */
-export async function runAndRead(page: Page, expected: string, patienceMs = 1_000): Promise<void> {
+/** Runs what stands in the query editor until the answer shows `expected`. Each attempt waits twice as long as the one before, because a click also ends a query that still runs. */
+export async function runAndRead(page: Page, expected: string): Promise<void> {
   const answers = page.locator('.result-window');
   // GraphiQL reads the name of the operation a moment after a change, and until then asks for the former one.
-  for (let attempt = 1; attempt <= 8; attempt++) {
+  for (let attempt = 1; attempt <= 7; attempt++) {
     await page.locator('.graphiql-execute-button').click();
-    const shown = answers.getByText(expected).waitFor({ timeout: patienceMs * attempt });
+    const shown = answers.getByText(expected).waitFor({ timeout: 1_000 * 2 ** (attempt - 1) });
     if (await shown.then(() => true).catch(() => false)) return;
   }
   throw new Error(`${expected} is not in the answer: ${await answers.innerText()}`);

@@ -103,7 +103,7 @@ const overSocket: Transport = (url, key, markets, reads) => {
   });
   const answered = () => outcomes.length === markets.length || isOver;
   return {
-    outcome: reads ? until(answered, 60_000).then(() => outcomes) : Promise.resolve([]),
+    outcome: reads ? until(answered).then(() => outcomes) : Promise.resolve([]),
     leave: () => socket.terminate(),
   };
 };

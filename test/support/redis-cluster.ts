@@ -61,7 +61,7 @@ export async function startCluster(second = 5_461, third = 10_923): Promise<Clus
       return states.every(
         state => state.includes('cluster_state:ok') && state.includes(`cluster_known_nodes:${nodeCount}`),
       );
-    }, 20_000);
+    });
   } finally {
     for (const admin of admins) admin.disconnect();
   }

@@ -2,15 +2,13 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
 import type { Browser, Page } from 'playwright-core';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { launchChromium } from '../support/chromium.js';
+import { launchChromium, openPage } from '../support/chromium.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { until } from '../support/until.js';
-
-jest.setTimeout(60_000);
 
 let sandbox: Sandbox;
 let gateway: TestGateway;
@@ -39,7 +37,7 @@ beforeAll(async () => {
   cleanups.push(() => network.close());
   browser = await launchChromium();
   cleanups.push(() => browser.close());
-  page = await browser.newPage();
+  page = await openPage(browser);
 });
 
 afterAll(async () => {

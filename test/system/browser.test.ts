@@ -1,15 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
-import { launchChromium } from '../support/chromium.js';
+import { launchChromium, openPage } from '../support/chromium.js';
 import { demoHeaders, type GraphqlAnswer, startGateway } from '../support/gateway.js';
 import { startWithObservationsHeld } from '../support/held-service.js';
 import { counted } from '../support/metrics.js';
 import { until } from '../support/until.js';
-
-jest.setTimeout(60_000);
 
 let browser: Browser;
 beforeAll(async () => {
@@ -20,7 +18,7 @@ afterAll(() => browser.close());
 test('a browser shows the events while their observations hang', async () => {
   const held = await startWithObservationsHeld();
   try {
-    const page = await browser.newPage();
+    const page = await openPage(browser);
     await page.goto(`${held.gateway.url}/graphql`);
     const query = `{ events(first: 2) { nodes { id title
       ... @defer(label: "more") { references { observation { title } } } } } }`;
@@ -58,7 +56,7 @@ test('a browser shows the events while their observations hang', async () => {
 test('a browser shows no one what it kept for another credential', async () => {
   const gateway = await startGateway({ env: { SESSION_SECRET: 'k'.repeat(40), RESPONSE_CACHE: 'true' } });
   try {
-    const page = await browser.newPage();
+    const page = await openPage(browser);
     await page.goto(`${gateway.url}/graphql`);
     const events = await gateway.query('{ events(first: 1) { nodes { references { id } } } }');
     const [{ id }] = events.data.events.nodes[0].references;
@@ -106,7 +104,7 @@ test('a browser loads a front end of STATIC_DIR, which reaches the gateway, and 
   );
   const gateway = await startGateway({ env: { STATIC_DIR: folder } });
   try {
-    const page = await browser.newPage();
+    const page = await openPage(browser);
     const complaints: string[] = [];
     page.on('console', message => complaints.push(message.text()));
     await page.goto(`${gateway.url}/markets/7`);

@@ -14,7 +14,7 @@ import { allRedisPlaces } from '../support/redis-cluster.js';
 /** How many kills for each storage: `npm run test:kills` makes it 100. */
 const kills = Number(process.env.KILLS ?? 2);
 const maxLifeMs = 400;
-jest.setTimeout(30_000 + kills * 12_000);
+jest.setTimeout(180_000 + kills * 12_000);
 
 let program: Program;
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import { hashOfKey } from '../../src/auth/teams.js';
@@ -12,8 +12,6 @@ import { startRedis } from '../support/redis.js';
 import { overSse, overWebsocket } from '../support/streams.js';
 import { reply, type StubService, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
-
-jest.setTimeout(120_000);
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import WebSocket from 'ws';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { demoHeaders } from '../support/gateway.js';
@@ -6,8 +6,6 @@ import { buildProgram, type Program, type Running } from '../support/program.js'
 import { allRedisPlaces, type RedisPlace } from '../support/redis-cluster.js';
 import { overSse, startDiscovery } from '../support/streams.js';
 import { until } from '../support/until.js';
-
-jest.setTimeout(60_000);
 
 const intervalMs = 500;
 /** As `timesFor` has it. */
@@ -137,9 +135,9 @@ describe.each(allRedisPlaces)('over %s', (_, startPlace) => {
     const listeners = fleet.flatMap(({ url }) =>
       Array.from({ length: 300 }, () => new Listener(url, market, elsewhere)),
     );
-    await until(() => listeners.every(({ shares }) => shares.length > 0), 20_000);
+    await until(() => listeners.every(({ shares }) => shares.length > 0));
     await startDiscovery(sandbox.origin, market);
-    await until(() => listeners.every(({ shares }) => (shares.at(-1) ?? 0) > 0), 20_000);
+    await until(() => listeners.every(({ shares }) => (shares.at(-1) ?? 0) > 0));
 
     const killed = await pollingOf(fleet);
     living.delete(killed);
@@ -151,7 +149,7 @@ describe.each(allRedisPlaces)('over %s', (_, startPlace) => {
     second.signal('SIGCONT');
     expect(third).not.toBe(second);
 
-    await until(() => listeners.every(({ finished }) => finished), 30_000);
+    await until(() => listeners.every(({ finished }) => finished));
     for (const { shares } of listeners) expect(shares.at(-1)).toBe(100);
     expect(listeners.filter(({ shares }) => !inOrder(shares)).map(({ shares }) => shares)).toEqual([]);
     const takeovers = 2;
@@ -162,11 +160,11 @@ describe.each(allRedisPlaces)('over %s', (_, startPlace) => {
   test('a steady fleet polls once in an interval, and goes on within an interval and 2 s after the polling gateway was killed', async () => {
     await startFleet(3);
     const listeners = fleet.map(({ url }) => new Listener(url, '6', () => undefined));
-    await until(() => listeners.every(({ shares }) => shares.length > 0), 20_000);
+    await until(() => listeners.every(({ shares }) => shares.length > 0));
     const pollTimes = () => sandbox.calls.list(jobsPath).map(({ at }) => Date.parse(at));
     const steadyFrom = Date.now();
     const before = pollTimes().length;
-    await until(() => pollTimes().length >= before + 6, 30_000);
+    await until(() => pollTimes().length >= before + 6);
     expect(pollTimes().length - before).toBeLessThanOrEqual((1.1 * (Date.now() - steadyFrom)) / intervalMs + 1);
 
     const polling = await pollingOf(fleet);
@@ -187,7 +185,7 @@ describe.each(allRedisPlaces)('over %s', (_, startPlace) => {
     );
     await until(() => listeners.every(({ shares }) => shares.length > 0));
     await Promise.all(place.nodes.map(node => node.restart()));
-    await until(() => listeners.every(({ finished }) => finished), 20_000);
+    await until(() => listeners.every(({ finished }) => finished));
     expect(listeners.filter(({ shares }) => !inOrder(shares)).map(({ shares }) => shares)).toEqual([]);
     for (const { closeCode } of listeners) expect(closeCode).toBeUndefined();
   });

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { makeExecutableSchema } from '@graphql-tools/schema';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { fastify } from 'fastify';
 import { graphql } from 'graphql';
 import { useServer } from 'graphql-ws/use/ws';
@@ -10,8 +10,6 @@ import { registerGraphiql } from '../../src/http/graphiql/graphiql.js';
 import { launchChromium } from '../support/chromium.js';
 import { openTab, queryEditor, runAndRead, tabsOf, typeQuery, visitPage } from '../support/graphiql-page.js';
 import { until } from '../support/until.js';
-
-jest.setTimeout(60_000);
 
 const app = fastify();
 let origin: string;

@@ -42,7 +42,7 @@ beforeAll(async () => {
   });
   inspector = await inspect(gateway);
   goodClient = fork('test/support/good-client.mjs', [gateway.url], { execArgv: [] });
-}, 60_000);
+});
 afterAll(async () => {
   goodClient?.kill();
   inspector?.close();
@@ -173,5 +173,5 @@ test(
     });
     await Promise.race([attackAndMeasure(), died]);
   },
-  isWhole ? 1_800_000 : 120_000,
+  isWhole ? 1_800_000 : undefined,
 );

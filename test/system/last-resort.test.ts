@@ -1,13 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { ask } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
 import { reply, type StubService, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
-
-jest.setTimeout(60_000);
 
 let program: Program;
 let server: RedisServer;

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Secret } from '../../src/config/secret.js';
 import { createSigner } from '../../src/data/cache/signer.js';
@@ -9,8 +9,6 @@ import { buildProgram, type Program, type Running } from '../support/program.js'
 import { type RedisServer, startRedis } from '../support/redis.js';
 import { type Heard, overSse, startDiscovery } from '../support/streams.js';
 import { until } from '../support/until.js';
-
-jest.setTimeout(60_000);
 
 let sandbox: Sandbox;
 let server: RedisServer;

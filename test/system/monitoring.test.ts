@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { parse } from 'yaml';
 import { createReceiver } from '../../src/receiver/server.js';
@@ -13,8 +13,6 @@ import { type Prometheus, startPrometheus } from '../support/prometheus.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
 import { overSse } from '../support/streams.js';
 import { until } from '../support/until.js';
-
-jest.setTimeout(120_000);
 
 interface Alert {
   readonly alert: string;
@@ -182,7 +180,7 @@ describe('the dashboard', () => {
       const found = await Promise.all(missing.map(query => prometheus.hasNumber(query)));
       missing = missing.filter((_, index) => !found[index]);
       return missing.length === 0;
-    }, 60_000).catch(() => {});
+    }).catch(() => {});
     expect(missing).toEqual([]);
   });
 });

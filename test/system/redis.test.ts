@@ -120,12 +120,12 @@ test.each(moves)(
     const writes = (text: string) => client.set('a', text).then(Boolean, () => false);
     await until(() => writes('before'));
     await redis.move();
-    await until(() => writes('after'), 10_000);
+    await until(() => writes('after'));
     expect(await redis.admin.get('a')).toBe('after');
     await until(async () => {
       await redis.admin.publish('news', 'published');
       return heard.includes('published');
-    }, 10_000);
+    });
   },
 );
 
@@ -137,7 +137,7 @@ test.each(namedMoves)('a primary that is %s is left by connections on which noth
   cleanups.push(() => subscriber.disconnect());
   await firstContact(client);
   await redis.move();
-  await until(async () => String(await redis.admin.client('LIST')).match(/ cmd=unlink /g)?.length === 2, 10_000);
+  await until(async () => String(await redis.admin.client('LIST')).match(/ cmd=unlink /g)?.length === 2);
 });
 
 test('a server that says for ever that it reads its data is left', async () => {
@@ -149,5 +149,5 @@ test('a server that says for ever that it reads its data is left', async () => {
   });
   cleanups.push(() => name.close(), redis.close);
   connected([name.url.replace('http', 'redis')]);
-  await until(() => connections > 1, 10_000);
+  await until(() => connections > 1);
 });

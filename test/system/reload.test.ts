@@ -125,7 +125,7 @@ test('a gateway ends when its terminal is closed', async () => {
   terminal.stdout.on('data', chunk => {
     stdout += chunk;
   });
-  await until(() => stdout.includes('/graphql'), 50_000);
+  await until(() => stdout.includes('/graphql'));
   const [url = ''] = /http:\/\/\S+:\d+/.exec(stdout) ?? [];
   const pid = Number(/pid (\d+)/.exec(stdout)?.[1]);
   cleanups.push(() => isAlive(pid) && process.kill(pid, 'SIGKILL'));

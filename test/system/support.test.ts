@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { launchChromium } from '../support/chromium.js';
+import { launchChromium, openPage } from '../support/chromium.js';
 import { ensureTools, runnableTests, systemTools } from '../support/ensure.mjs';
 import { sharedRedisUrl, startRedis } from '../support/redis.js';
 
@@ -115,7 +115,7 @@ test('Chromium opens a page of a local server', async () => {
   cleanups.push(() => server.close());
   const browser = await launchChromium();
   cleanups.push(() => browser.close());
-  const page = await browser.newPage();
+  const page = await openPage(browser);
   await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
   expect(await page.title()).toBe('Here');
 });

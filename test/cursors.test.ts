@@ -1,17 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { startGateway, type TestGateway } from './support/gateway.js';
+import { startOverSandbox, type TestGateway } from './support/gateway.js';
 
-let sandbox: Sandbox;
 let gateway: TestGateway;
 beforeAll(async () => {
-  sandbox = await startSandbox();
-  gateway = await startGateway({ sandbox });
+  ({ gateway } = await startOverSandbox());
 });
-afterAll(async () => {
-  await gateway.close();
-  await sandbox.close();
-});
+afterAll(() => gateway.close());
 
 /** The lists with their arguments, the first of them without any. */
 const lists = {

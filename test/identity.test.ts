@@ -5,21 +5,17 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isInterfaceType } from 'graphql';
 import { hashOfKey } from '../src/auth/teams.js';
 import { nodeId } from '../src/graphql/node.js';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import type { Sandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
-import { startGateway, type TestGateway } from './support/gateway.js';
+import { startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { overSse, overWebsocket } from './support/streams.js';
 
 let sandbox: Sandbox;
 let gateway: TestGateway;
 beforeAll(async () => {
-  sandbox = await startSandbox();
-  gateway = await startGateway({ sandbox });
+  ({ sandbox, gateway } = await startOverSandbox());
 });
-afterAll(async () => {
-  await gateway.close();
-  await sandbox.close();
-});
+afterAll(() => gateway.close());
 
 /** A query for the `nodeId` of one object of each type in the gateway's data. */
 const everyNodeId = `{

@@ -21,10 +21,10 @@ import { bounds } from '../src/graphql/limits/bounds.js';
 import { estimateCost, type OperationCost } from '../src/graphql/limits/cost.js';
 import { costTable } from '../src/graphql/limits/cost-table.js';
 import { readExamples } from '../src/http/graphiql/graphiql.js';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import type { Sandbox } from '../src/sandbox/server.js';
 import { createSchema, readTypeDefs } from '../src/schema.js';
 import { callsTable, cursorOf } from './support/calls-table.js';
-import { startGateway, type TestGateway } from './support/gateway.js';
+import { startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 
 const schema = createSchema();
 function costOf(query: string, variables: Record<string, unknown> = {}): OperationCost {
@@ -40,13 +40,9 @@ const callsOf = (query: string, variables?: Record<string, unknown>) => costOf(q
 let sandbox: Sandbox;
 let gateway: TestGateway;
 beforeAll(async () => {
-  sandbox = await startSandbox();
-  gateway = await startGateway({ sandbox });
+  ({ sandbox, gateway } = await startOverSandbox());
 });
-afterAll(async () => {
-  await gateway.close();
-  await sandbox.close();
-});
+afterAll(() => gateway.close());
 
 const repeated = (times: number, text: (index: number) => string) =>
   Array.from({ length: times }, (_, i) => text(i)).join(' ');

@@ -7,7 +7,14 @@ import { serviceName } from '../src/data/cache/keys.js';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
 import { RateLimited } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { ask, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
+import {
+  addressesOn,
+  ask,
+  type GraphqlAnswer,
+  startGateway,
+  startOverSandbox,
+  type TestGateway,
+} from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
@@ -24,14 +31,10 @@ let sandbox: Sandbox;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  sandbox = await startSandbox();
-  gateway = await startGateway({ sandbox, env: { SESSION_SECRET: secret('a') } });
+  ({ sandbox, gateway } = await startOverSandbox({ env: { SESSION_SECRET: secret('a') } }));
 });
 
-afterAll(async () => {
-  await gateway.close();
-  await sandbox.close();
-});
+afterAll(() => gateway.close());
 
 beforeEach(() => sandbox.reset());
 
@@ -380,9 +383,7 @@ describe('the cookies of the service', () => {
     });
     other = await startGateway({
       env: {
-        UPSTREAM_BASE_URL: service.origin,
-        UPSTREAM_API_URL: `${service.origin}/api`,
-        UPSTREAM_DEV_URL: `${service.origin}/stage`,
+        ...addressesOn(service.origin),
         SESSION_SECRET: secret('a'),
       },
     });

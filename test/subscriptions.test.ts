@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import type { Sandbox } from '../src/sandbox/server.js';
+import { ask, demoHeaders, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { redisPlaces } from './support/redis-cluster.js';
 import { type Heard, overSse, overWebsocket, rawSocket, searchCriteria, startDiscovery } from './support/streams.js';
 import { until, untilLater } from './support/until.js';
@@ -22,13 +22,12 @@ const open: Heard[] = [];
 const transports = { 'a WebSocket': overWebsocket, 'Server-Sent Events': overSse };
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ discoveryMs });
-  gateway = await startGateway({ sandbox, env: { POLL_INTERVAL_MS: '200', CORS_ORIGINS: 'https://app.example' } });
+  ({ sandbox, gateway } = await startOverSandbox({
+    service: { discoveryMs },
+    env: { POLL_INTERVAL_MS: '200', CORS_ORIGINS: 'https://app.example' },
+  }));
 });
-afterAll(async () => {
-  await gateway.close();
-  await sandbox.close();
-});
+afterAll(() => gateway.close());
 afterEach(async () => {
   for (const { stop } of open.splice(0)) stop();
   await until(async () => (await metric('gateway_live_pollers')) === 0);

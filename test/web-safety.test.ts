@@ -12,7 +12,7 @@ import { createRequestTelemetry } from '../src/http/request-telemetry.js';
 import { refuseUnreadable, safeHeaders } from '../src/http/web-safety.js';
 import { createProxyHeaders } from '../src/lib/network.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { demoHeaders, startGateway, type TestGateway, wireOrigin } from './support/gateway.js';
+import { demoHeaders, startGateway, startOverSandbox, type TestGateway, wireOrigin } from './support/gateway.js';
 import { ofTheRun } from './support/of-the-run.js';
 import { startRedis } from './support/redis.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
@@ -34,16 +34,10 @@ const document = JSON.stringify({ query: '{ events(first: 1) { totalCount } }' }
 let sandbox: Sandbox;
 let gateway: TestGateway;
 beforeAll(async () => {
-  sandbox = await startSandbox();
-  gateway = await startGateway({
-    sandbox,
-    env: { CORS_ORIGINS: `${ours}, https://other.example`, TRUST_PROXY: 'true' },
-  });
+  const env = { CORS_ORIGINS: `${ours}, https://other.example`, TRUST_PROXY: 'true' };
+  ({ sandbox, gateway } = await startOverSandbox({ env }));
 });
-afterAll(async () => {
-  await gateway.close();
-  await sandbox.close();
-});
+afterAll(() => gateway.close());
 
 const post = (headers: Record<string, string>, body = document, at = gateway) =>
   fetch(`${at.url}/graphql`, {

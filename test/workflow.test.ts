@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { ask, startGateway, type TestGateway } from './support/gateway.js';
+import type { Sandbox } from '../src/sandbox/server.js';
+import { ask, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { overSse } from './support/streams.js';
 import { fakeWire } from './support/wire.js';
 
@@ -11,14 +11,11 @@ let sandbox: Sandbox;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ discoveryMs: 600, publishMs: 400 });
-  gateway = await startGateway({ sandbox, env: { POLL_INTERVAL_MS: '200' } });
+  const service = { discoveryMs: 600, publishMs: 400 };
+  ({ sandbox, gateway } = await startOverSandbox({ service, env: { POLL_INTERVAL_MS: '200' } }));
 });
 
-afterAll(async () => {
-  await gateway.close();
-  await sandbox.close();
-});
+afterAll(() => gateway.close());
 
 beforeEach(() => sandbox.reset());
 

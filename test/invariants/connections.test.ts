@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { fuzz } from '../support/fuzz.js';
-import { ask } from '../support/gateway.js';
+import { addressesOn, ask } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram, type Running } from '../support/program.js';
 import { get, post, rawConnection, toWebSocket } from '../support/raw-http.js';
@@ -17,9 +17,7 @@ beforeAll(async () => {
   const [service, program] = await Promise.all([startSandbox(), buildProgram()]);
   sandbox = service;
   gateway = await program.start({
-    UPSTREAM_BASE_URL: sandbox.addresses.base,
-    UPSTREAM_API_URL: sandbox.addresses.api,
-    UPSTREAM_DEV_URL: sandbox.addresses.dev,
+    ...addressesOn(sandbox.origin),
     SESSION_SECRET: 's'.repeat(32),
     MAX_REQUESTS_IN_FLIGHT: String(maxInFlight),
     RATE_LIMIT_PER_ADDRESS: '0',

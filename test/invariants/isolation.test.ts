@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { moveMs } from '../../src/data/redis.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
-import { ask, startGateway, type TestGateway } from '../support/gateway.js';
+import { addressesOn, ask, startGateway, type TestGateway } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
 import { allRedisPlaces, type RedisPlace } from '../support/redis-cluster.js';
 import type { Draw } from '../support/seeded.js';
@@ -71,14 +71,11 @@ describe.each(allRedisPlaces)('over %s', (placeName, startPlace) => {
     fleets = await Promise.all(
       layout.map(async ([database = 0, at = 0]): Promise<Fleet> => {
         const [service, mark = ''] = [services[at] as StubService, marks[at]];
-        const { origin } = service;
         const gateway = await startGateway({
           redisUrl: database === 0 ? place.url : `${place.url}/${database}`,
           env: {
             ...sameForAll,
-            UPSTREAM_BASE_URL: origin,
-            UPSTREAM_API_URL: `${origin}/api`,
-            UPSTREAM_DEV_URL: `${origin}/stage`,
+            ...addressesOn(service.origin),
           },
         });
         return { name: `database ${database} over ${mark}`, gateway, service, mark };

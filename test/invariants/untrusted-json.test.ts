@@ -17,7 +17,7 @@ import { createSigner } from '../../src/data/cache/signer.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { createSchema } from '../../src/schema.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
-import { ask, demoHeaders, type GraphqlAnswer } from '../support/gateway.js';
+import { addressesOn, ask, demoHeaders, type GraphqlAnswer } from '../support/gateway.js';
 import { hostileJson, hostileText, sparseJson } from '../support/hostile-json.js';
 import { buildProgram, type Running } from '../support/program.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
@@ -64,9 +64,7 @@ beforeAll(async () => {
     });
   });
   gateway = await program.start({
-    UPSTREAM_BASE_URL: service.origin,
-    UPSTREAM_API_URL: `${service.origin}/api`,
-    UPSTREAM_DEV_URL: `${service.origin}/stage`,
+    ...addressesOn(service.origin),
     EVENTS_SEARCH_PARAM: 'search',
     KEYWORD_SUGGESTION_PATH: '/v2/discovery/search-criteria/keywords',
     REDIS_URL: server.url,

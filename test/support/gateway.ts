@@ -2,7 +2,8 @@ import type { AddressInfo } from 'node:net';
 import type { Dispatcher } from 'undici';
 import { buildApp, type Seams } from '../../src/app.js';
 import { readConfig } from '../../src/config/config.js';
-import type { Sandbox } from '../../src/sandbox/server.js';
+import type { SandboxOptions } from '../../src/sandbox/options.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { ofTheRun } from './of-the-run.js';
 
 /** What a GraphQL request came back with. */
@@ -40,10 +41,15 @@ export const wireOrigin = 'http://service.test';
 /** The key of the sandbox that may read everything. */
 export const demoHeaders = { 'x-api-key': 'demo-key-subscribed' };
 
-const addressesOn = (origin: string) => ({
+/** The three addresses of a service, in the environment of a gateway. */
+export const addressesOn = (origin: string) => ({
   UPSTREAM_BASE_URL: origin,
   UPSTREAM_API_URL: `${origin}/api`,
   UPSTREAM_DEV_URL: `${origin}/stage`,
+});
+
+const serviceOn = (origin: string) => ({
+  ...addressesOn(origin),
   EVENTS_SEARCH_PARAM: 'search',
   KEYWORD_SUGGESTION_PATH: '/v2/discovery/search-criteria/keywords',
   EXPLAIN: 'true',
@@ -68,7 +74,7 @@ export async function startGateway(
     // Not warn: most of these gateways embed the sandbox, and each would say so.
     LOG_LEVEL: 'error',
     ...ofTheRun,
-    ...(origin !== undefined && addressesOn(origin)),
+    ...(origin !== undefined && serviceOn(origin)),
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
     ...env,
   });
@@ -83,6 +89,19 @@ export async function startGateway(
     reload: gateway.reload,
     close: () => gateway.app.close(),
   };
+}
+
+/** Starts a gateway over a sandbox of its own, which is closed with it. Unlike the one that a gateway embeds, it is no demo. */
+export async function startOverSandbox(
+  options: { service?: SandboxOptions; env?: Record<string, string> } = {},
+): Promise<{ sandbox: Sandbox; gateway: TestGateway }> {
+  const sandbox = await startSandbox(options.service);
+  const gateway = await startGateway({ sandbox, env: options.env ?? {} });
+  const close = async () => {
+    await gateway.close();
+    await sandbox.close();
+  };
+  return { sandbox, gateway: { ...gateway, close } };
 }
 
 /** Sends a GraphQL request to an address, which may have a query of its own. */

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { startSandbox } from '../../src/sandbox/server.js';
-import { startGateway } from './gateway.js';
+import { addressesOn, startGateway } from './gateway.js';
 import { reply, startStubService } from './stub-service.js';
 
 /** A gateway whose service holds back every observation until `open` is called, with the status to answer them with. */
@@ -32,9 +32,7 @@ export async function startWithHeld(paths: RegExp, env: Record<string, string> =
   });
   const gateway = await startGateway({
     env: {
-      UPSTREAM_BASE_URL: proxy.origin,
-      UPSTREAM_API_URL: `${proxy.origin}/api`,
-      UPSTREAM_DEV_URL: `${proxy.origin}/stage`,
+      ...addressesOn(proxy.origin),
       ...env,
     },
   });

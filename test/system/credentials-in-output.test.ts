@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { ask } from '../support/gateway.js';
+import { addressesOn, ask } from '../support/gateway.js';
 import { buildProgram, type Program } from '../support/program.js';
 import { allRedisPlaces } from '../support/redis-cluster.js';
 
@@ -41,9 +41,7 @@ test.each(allRedisPlaces)(
       await fetch(`${sandbox.origin}/v2/auth/session`, { headers: { 'x-api-key': 'demo-key-subscribed' } })
     ).json()) as Record<'idToken' | 'accessToken', string>;
     const running = await program.start({
-      UPSTREAM_BASE_URL: sandbox.addresses.base,
-      UPSTREAM_API_URL: sandbox.addresses.api,
-      UPSTREAM_DEV_URL: sandbox.addresses.dev,
+      ...addressesOn(sandbox.origin),
       REDIS_URL: place.url,
       EXPLAIN: 'true',
       LOG_LEVEL: 'trace',

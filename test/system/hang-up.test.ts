@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { demoHeaders } from '../support/gateway.js';
+import { addressesOn, demoHeaders } from '../support/gateway.js';
 import { modern, toolCall } from '../support/mcp.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram, type Running } from '../support/program.js';
@@ -19,11 +19,8 @@ let sandbox: Sandbox;
 
 beforeAll(async () => {
   sandbox = await startSandbox();
-  const { base, api, dev } = sandbox.addresses;
   gateway = await (await buildProgram()).start({
-    UPSTREAM_BASE_URL: base,
-    UPSTREAM_API_URL: api,
-    UPSTREAM_DEV_URL: dev,
+    ...addressesOn(sandbox.origin),
     REDIS_URL: sharedRedisUrl(),
     ADMIN_PORT: '0',
     SESSION_SECRET: 'a secret of the test with 32 characters',

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Attack, attacks } from '../support/attacks.js';
+import { addressesOn } from '../support/gateway.js';
 import { type Inspector, inspect, inspected } from '../support/inspector.js';
 import { buildProgram, type Running } from '../support/program.js';
 import { until } from '../support/until.js';
@@ -35,9 +36,7 @@ beforeAll(async () => {
     ...inspected,
     NODE_ENV: 'production',
     SESSION_SECRET: 's'.repeat(32),
-    UPSTREAM_BASE_URL: sandbox.url,
-    UPSTREAM_API_URL: `${sandbox.url}/api`,
-    UPSTREAM_DEV_URL: `${sandbox.url}/stage`,
+    ...addressesOn(sandbox.url),
     MAX_EVENT_LOOP_DELAY_MS: '60000',
   });
   inspector = await inspect(gateway);

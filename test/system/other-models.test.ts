@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { copyWithOtherModels } from '../../bench/faults/other-models.mjs';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { ask, demoHeaders } from '../support/gateway.js';
+import { addressesOn, ask, demoHeaders } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -22,9 +22,7 @@ beforeAll(async () => {
   for (const name of ['schema', 'operations', 'package.json']) symlinkSync(resolve(name), join(own, name));
   copyWithOtherModels(program.folder, join(own, 'src'));
   const env = {
-    UPSTREAM_BASE_URL: sandbox.addresses.base,
-    UPSTREAM_API_URL: sandbox.addresses.api,
-    UPSTREAM_DEV_URL: sandbox.addresses.dev,
+    ...addressesOn(sandbox.origin),
     REDIS_URL: server.url,
     SESSION_SECRET: 'one secret for the old and the new program',
   };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { hashOfKey } from '../../src/auth/teams.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { freeAddress } from '../support/free-address.js';
-import { demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
+import { addressesOn, demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
 import { buildProgram, type Program } from '../support/program.js';
 import { allRedisPlaces, type RedisPlace } from '../support/redis-cluster.js';
 import { until } from '../support/until.js';
@@ -20,13 +20,11 @@ afterAll(() => sandbox.close());
 
 /** Runs the command with the environment of a gateway. */
 function purge(env: Record<string, string>, ...args: string[]) {
-  const { origin } = sandbox;
-  const addresses = {
-    UPSTREAM_BASE_URL: origin,
-    UPSTREAM_API_URL: `${origin}/api`,
-    UPSTREAM_DEV_URL: `${origin}/stage`,
-  };
-  return program.run({ PATH: process.env.PATH ?? '', ...addresses, ...env }, 'data/cache/purge-command.js', args);
+  return program.run(
+    { PATH: process.env.PATH ?? '', ...addressesOn(sandbox.origin), ...env },
+    'data/cache/purge-command.js',
+    args,
+  );
 }
 
 describe.each(allRedisPlaces)('over %s, after npm run purge', (_, startPlace) => {

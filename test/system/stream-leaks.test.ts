@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { demoHeaders } from '../support/gateway.js';
+import { addressesOn, demoHeaders } from '../support/gateway.js';
 import { type Inspector, inspect, inspected } from '../support/inspector.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
@@ -31,9 +31,7 @@ beforeAll(async () => {
   store = new Redis(redis.url);
   gateway = await program.start({
     ...inspected,
-    UPSTREAM_BASE_URL: sandbox.addresses.base,
-    UPSTREAM_API_URL: sandbox.addresses.api,
-    UPSTREAM_DEV_URL: sandbox.addresses.dev,
+    ...addressesOn(sandbox.origin),
     EVENTS_SEARCH_PARAM: sandbox.eventsSearchParam,
     REDIS_URL: redis.url,
     SESSION_SECRET: 's'.repeat(32),

@@ -10,6 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { readConfig } from '../../src/config/config.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { addressesOn } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
 import { noEvents, reply, startStubService } from '../support/stub-service.js';
@@ -40,9 +41,7 @@ const environment = () => ({
   WORKERS: '2',
   REDIS_URL: redis.url,
   SESSION_SECRET: 'a secret of the workers with 32 characters',
-  UPSTREAM_BASE_URL: sandbox.origin,
-  UPSTREAM_API_URL: `${sandbox.origin}/api`,
-  UPSTREAM_DEV_URL: `${sandbox.origin}/stage`,
+  ...addressesOn(sandbox.origin),
 });
 
 async function start(env: Record<string, string> = {}): Promise<Running> {

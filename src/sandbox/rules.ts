@@ -13,6 +13,8 @@ export interface Rule {
   /** Number of requests that the rule applies to. Left out: all. */
   times?: number;
   delayMs?: number;
+  /** It responds no sooner than this is settled. */
+  until?: Promise<unknown>;
   status?: number;
   errorCode?: string;
   /** Sent unchanged, as JSON unless `headers` set another type. */
@@ -58,6 +60,7 @@ function matches(rule: Rule, method: string, path: string): boolean {
 /** Applies a rule. Afterwards the reply is sent or hijacked, unless the rule leaves the response to the service. */
 export async function obey(rule: Rule, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (rule.delayMs !== undefined) await sleep(rule.delayMs, undefined, { ref: false });
+  await rule.until;
   if (rule.hang) {
     reply.hijack();
     return;

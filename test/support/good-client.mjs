@@ -1,6 +1,6 @@
 // A client that sends good requests, in a process of its own, so that its times do not include the work of the test: `good-client.mjs <url>`.
 // It sends one request after another over one connection. Every other one is executed, since the response cache does not answer `x-explain`.
-// It answers each message with the times since the last message, in milliseconds, and the number of wrong answers.
+// To each message it answers with the times since the last one, in milliseconds, and the number of wrong answers, as soon as there is one.
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,10 +23,9 @@ function ask(query, more) {
 
 let times = [];
 let wrong = 0;
+let isAsked = false;
 process.on('message', () => {
-  process.send({ times, wrong });
-  times = [];
-  wrong = 0;
+  isAsked = true;
 });
 for (let number = 0; ; number += 1) {
   const query = `{ events(first: ${1 + (Math.floor(number / 2) % 10)}) ${pages} }`;
@@ -34,5 +33,9 @@ for (let number = 0; ; number += 1) {
   const { status, body } = await ask(query, number % 2 === 1 && { 'x-explain': '1' });
   times.push(performance.now() - startedAt);
   if (status !== 200 || JSON.parse(body).errors !== undefined) wrong += 1;
+  if (isAsked) {
+    process.send({ times, wrong });
+    [times, wrong, isAsked] = [[], 0, false];
+  }
   await sleep(pauseMs);
 }

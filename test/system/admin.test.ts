@@ -1,6 +1,9 @@
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { until } from '../support/until.js';
@@ -15,8 +18,9 @@ afterEach(async () => {
   running = undefined;
 });
 
-/** Code that a process runs first: at SIGUSR2 its event loop is busy for six seconds, of which the gateway is not ready for four. */
-const busyAtSignal = 'process.once("SIGUSR2",()=>{const end=performance.now()+6000;while(performance.now()<end);})';
+/** Code that a process runs first: at SIGUSR2 its event loop is busy as long as this file is there. */
+const busyWhile = (file: string) =>
+  `import { existsSync } from 'node:fs'; process.once('SIGUSR2', () => { while (existsSync(${JSON.stringify(file)})); })`;
 
 /** Starts a gateway with a listener for probes. @returns the address of that listener */
 async function startWithAdmin(env: Record<string, string> = {}): Promise<string> {
@@ -25,11 +29,9 @@ async function startWithAdmin(env: Record<string, string> = {}): Promise<string>
   return address.replace('localhost', '127.0.0.1');
 }
 
-async function ask(address: string): Promise<{ status: number; text: string; milliseconds: number }> {
-  const startedAt = performance.now();
+async function ask(address: string): Promise<{ status: number; text: string }> {
   const response = await fetch(address);
-  const text = await response.text();
-  return { status: response.status, text, milliseconds: performance.now() - startedAt };
+  return { status: response.status, text: await response.text() };
 }
 
 test('probes and metrics have a listener of their own, and the metrics leave the port for clients', async () => {
@@ -45,40 +47,37 @@ test('probes and metrics have a listener of their own, and the metrics leave the
 });
 
 test('probes are answered while the event loop of the gateway is busy, and say so', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'busy-'));
+  const file = join(folder, 'busy');
+  await writeFile(file, '');
   const admin = await startWithAdmin({
-    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(busyAtSignal)}`,
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(busyWhile(file))}`,
   });
   await until(async () => /^gateway_ready 1$/m.test((await ask(`${admin}/metrics`)).text));
   running?.signal('SIGUSR2');
-  let slowest = 0;
-  const probe = async (path: string) => {
-    const answer = await ask(admin + path);
-    slowest = Math.max(slowest, answer.milliseconds);
-    return answer;
-  };
+  const probe = (path: string) => ask(admin + path);
   await until(async () => (await probe('/readyz')).text === '{"status":"busy"}');
   expect((await probe('/healthz')).status).toBe(200);
   const { text } = await probe('/metrics');
   expect(text).toMatch(/^gateway_operations_limit 256$/m);
   expect(text.match(/^gateway_ready .*$/gm)).toEqual(['gateway_ready 0']);
   expect(Number(/^gateway_silent_seconds (.*)$/m.exec(text)?.[1])).toBeGreaterThan(1.5);
+  await rm(folder, { recursive: true });
   await until(async () => (await probe('/readyz')).status === 200);
   expect((await probe('/metrics')).text).toMatch(/^gateway_ready 1$/m);
   // Each reader sees afterwards how long it was: a read does not hide it from the next one.
   for (const _ of [1, 2]) {
     const { text: later } = await probe('/metrics');
-    expect(Number(/^nodejs_eventloop_lag_max_seconds (.*)$/m.exec(later)?.[1])).toBeGreaterThan(2.5);
+    expect(Number(/^nodejs_eventloop_lag_max_seconds (.*)$/m.exec(later)?.[1])).toBeGreaterThan(1.5);
   }
   await until(() => /"silentMs":\d{4}.*"msg":"The event loop was blocked/.test(running?.stderr() ?? ''));
-  expect(slowest).toBeLessThan(1_000);
 });
 
-test('after SIGTERM the gateway is not ready until it ends', async () => {
-  const admin = await startWithAdmin({ SHUTDOWN_NOTICE_MS: '1500' });
+test('after SIGTERM the gateway is alive, but not ready', async () => {
+  const admin = await startWithAdmin({ SHUTDOWN_NOTICE_MS: '60000' });
   running?.signal('SIGTERM');
   await until(async () => (await ask(`${admin}/readyz`)).text === '{"status":"closing"}');
   expect((await ask(`${admin}/healthz`)).status).toBe(200);
-  expect(await running?.ended).toMatchObject({ code: 0 });
 });
 
 const token = 'a token of the operators';

@@ -192,8 +192,12 @@ describe('the fleet', () => {
     const [first] = own.gateways;
     try {
       if (first === undefined) throw new Error('There is no gateway');
-      const asking = askUntil(own, () => !isAlive(first.pid));
-      await pause(200);
+      let turns = 0;
+      const asking = askUntil(own, () => {
+        turns += 1;
+        return !isAlive(first.pid);
+      });
+      await until(() => turns > 5 * clients);
       process.kill(first.pid, 'SIGTERM');
       const [readiness] = await Promise.all([readinessAfter(first.url, 200), asking]);
       expect(readiness).toBe(503);

@@ -97,7 +97,7 @@ async function strikeInTime(all: readonly Attack[]): Promise<void> {
   await Promise.all(struck);
 }
 
-/** How long the good requests since the last call took, in milliseconds. @throws where one had a wrong answer, or none was answered */
+/** How long the good requests since the last call took, in milliseconds. @throws where one had a wrong answer */
 async function goodTimes(): Promise<number[]> {
   const exited = once(goodClient, 'exit').then(([code]) => {
     throw new Error(`The good client ended with ${code}`);
@@ -107,7 +107,6 @@ async function goodTimes(): Promise<number[]> {
     { times: number[]; wrong: number },
   ];
   expect(wrong).toBe(0);
-  expect(times).not.toEqual([]);
   return times;
 }
 

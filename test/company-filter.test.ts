@@ -136,6 +136,12 @@ test('a facet counts the companies that a filter with its value selects, the mos
   );
 });
 
+test('a facet has no code that is too long for the filter', () => {
+  const codes = Array.from({ length: 1_000 }, (_, at) => '1'.repeat(at + 1));
+  const { naics } = facetsOf([record('a.example', { naics: codes.map(code => ({ code })) })]);
+  expect(naics.map(({ code }) => code)).toEqual(codes.slice(0, 10));
+});
+
 test('a filtered, sorted list that cannot be read fails once, and leaves no rejection behind', async () => {
   const unhandled: unknown[] = [];
   const note = (reason: unknown) => unhandled.push(reason);

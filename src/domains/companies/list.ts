@@ -155,9 +155,10 @@ function compare<T extends string | number>(one: T, other: T): number {
  * with equal counts are sorted. Numbers are counted in ranges. Computed once for each list.
  */
 export const facetsOf = oncePerValue((companies: Companies) => {
+  // No filter takes a longer code, and each length costs one more look-up for each code.
   const names = new Map<string, string | null>();
   for (const { naics } of companies) {
-    for (const { code, name } of naics) names.set(code, names.get(code) ?? name);
+    for (const { code, name } of naics) if (code.length <= maxCodeLength) names.set(code, names.get(code) ?? name);
   }
   const lengths = [...new Set([...names.keys()].map(code => code.length))];
   const countries = countValues(companies, ({ operatesIn }) => operatesIn.map(country => country.toLowerCase()));

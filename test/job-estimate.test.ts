@@ -50,6 +50,14 @@ test('a steady course in percent is estimated from the second poll on', () => {
   ]);
 });
 
+test('noise in the progress is no pace', () => {
+  expect(replay([[30], [30.000000000000004], [40]])).toEqual([
+    [0.3, null],
+    [0.30000000000000004, null],
+    [0.4, expect.closeTo(12)],
+  ]);
+});
+
 test('a course in shares of 1 is read like one in percent', () => {
   expect(replay([[0], [0.25], [0.5]])).toEqual([
     [0, null],

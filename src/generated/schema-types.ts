@@ -932,7 +932,7 @@ export type JobProgress = {
   readonly __typename?: 'JobProgress';
   /**
    * When the last job probably ends, estimated by the gateway from the progress that it has observed. Null until every running job has made
-   * progress between two observations, and if no job is running. Never before `observedAt`.
+   * progress between two observations, if no job is running, and if it is more than a week away. Never before `observedAt`.
    */
   readonly estimatedEndAt?: Maybe<Scalars['DateTime']['output']>;
   /** True if there are jobs and all of them have ended. The subscription then completes. */

@@ -8,6 +8,9 @@ export interface FirstSeen {
   readonly progress: number;
 }
 
+/** An estimate that is later says only that the progress is noise: a discovery takes 10 to 15 minutes. */
+const maxEstimateMs = 7 * 24 * 60 * 60 * 1_000;
+
 /** What the service says of how far a job is. */
 type ProgressOfJob = Pick<Job, 'progress' | 'finished'>;
 
@@ -41,7 +44,7 @@ export function overallProgress(jobs: readonly Job[]): number | null {
 
 /**
  * When the last job ends if each goes on at the pace observed so far, in milliseconds since 1970. Null if no job is running, and until every
- * running job has been seen to make progress.
+ * running job has been seen to make progress, or if it is more than `maxEstimateMs` ahead.
  * @param at when the jobs were read. The estimate is never earlier.
  */
 export function estimatedEnd(jobs: readonly Job[], { scale, firstSeen }: ProgressHistory, at: number): number | null {
@@ -55,7 +58,9 @@ export function estimatedEnd(jobs: readonly Job[], { scale, firstSeen }: Progres
       return gained > 0 && at > first.at ? at + ((1 - share) * (at - first.at)) / gained : null;
     });
   const certain = ends.filter(end => end !== null);
-  return certain.length > 0 && certain.length === ends.length ? Math.max(...certain) : null;
+  if (certain.length === 0 || certain.length < ends.length) return null;
+  const last = Math.max(...certain);
+  return last - at <= maxEstimateMs ? last : null;
 }
 
 /** Only a value above 1 is a percentage for certain, and only one between 0 and 1 is a share. */

@@ -84,19 +84,13 @@ export type Config = Readonly<ReturnType<typeof readConfig>>;
  * @throws ConfigurationError that names every wrong variable, not only the first.
  */
 export function readConfig(env: Environment) {
-  const known: string[] = [];
   const settings: Setting[] = [];
   const faults: string[] = [];
-
-  function textOf(name: string): string | undefined {
-    known.push(name);
-    return valueIn(env, name);
-  }
 
   /** A newline at the end of a file does not matter: lists are trimmed. */
   function secretOf(name: string): string | undefined {
     const fileName = fileNameOf(name);
-    const [text, file] = [textOf(name), textOf(fileName)];
+    const [text, file] = [valueIn(env, name), valueIn(env, fileName)];
     if (file === undefined) return text;
     try {
       const content = readText(file);
@@ -113,7 +107,7 @@ export function readConfig(env: Environment) {
   function read<T extends z.ZodType>(name: string, type: T): z.output<T> | undefined;
   function read<T extends z.ZodType>(name: string, type: T, preset: z.output<T>): z.output<T>;
   function read(name: string, type: z.ZodType, preset?: unknown): unknown {
-    const text = secretNames.has(name) ? secretOf(name) : textOf(name);
+    const text = secretNames.has(name) ? secretOf(name) : valueIn(env, name);
     const { data, error } = text === undefined ? { data: preset } : type.safeParse(text);
     if (error !== undefined) faults.push(...faultsIn(error).map(fault => `${name}: ${fault}`));
     const source = text === undefined ? 'default' : valueIn(env, name) === undefined ? 'file' : 'environment';
@@ -208,6 +202,7 @@ export function readConfig(env: Environment) {
       mode: read('PERSISTED_DOCUMENTS_MODE', trustMode, 'off'),
     },
   };
+  const known = [...settings.map(({ name }) => name), ...[...secretNames].map(fileNameOf)];
   faults.push(...unknownNames(env, known), ...disagreements(env));
   if (faults.length > 0) throw new ConfigurationError(...faults);
   return { ...config, settings: settings as readonly Setting[] };

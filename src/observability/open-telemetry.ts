@@ -6,7 +6,6 @@ import {
   defaultTextMapGetter,
   defaultTextMapSetter,
   diag,
-  type Span as OpenSpan,
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
@@ -59,7 +58,6 @@ export function startTracing({ warn, works }: Pick<Telemetry, 'warn' | 'works'>)
   sdk.start();
   const tracer = trace.getTracer(serviceName);
   const propagator = new core.W3CTraceContextPropagator();
-  const sent = () => works(collector, undefined, exportedMs);
 
   function begin(kind: 'server' | 'client', parent: Context): Span {
     const span = tracer.startSpan(kind, { kind: kind === 'server' ? SpanKind.SERVER : SpanKind.CLIENT }, parent);
@@ -74,7 +72,15 @@ export function startTracing({ warn, works }: Pick<Telemetry, 'warn' | 'works'>)
         return headers;
       },
       begin: below => begin(below, context),
-      end: ending(span, sent),
+      end(name, attributes, error, isFault = error !== undefined) {
+        span.updateName(name);
+        span.setAttributes(attributes);
+        if (error !== undefined) span.setAttribute('error.type', error);
+        if (isFault) span.setStatus({ code: SpanStatusCode.ERROR });
+        // It will be exported.
+        if (span.isRecording()) works(collector, undefined, exportedMs);
+        span.end();
+      },
     };
   }
 
@@ -86,15 +92,3 @@ export function startTracing({ warn, works }: Pick<Telemetry, 'warn' | 'works'>)
     },
   };
 }
-
-/** @param sent is called for each span that will be exported. */
-const ending =
-  (span: OpenSpan, sent: () => void): Span['end'] =>
-  (name, attributes, error, isFault = error !== undefined) => {
-    span.updateName(name);
-    span.setAttributes(attributes);
-    if (error !== undefined) span.setAttribute('error.type', error);
-    if (isFault) span.setStatus({ code: SpanStatusCode.ERROR });
-    if (span.isRecording()) sent();
-    span.end();
-  };

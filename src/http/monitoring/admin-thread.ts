@@ -1,6 +1,6 @@
 // The thread of `ADMIN_PORT`. It holds only the latest readiness and metrics text.
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { MessageChannel, parentPort, workerData } from 'node:worker_threads';
 import { sharedRun } from '../../lib/shared-run.js';
@@ -23,27 +23,32 @@ const gateway = new Peer(
 parentPort?.on('message', message => gateway.hear(message));
 const askForMetrics = sharedRun(() => gateway.ask(metricsMs).catch(() => {}));
 
-const server = createServer((request, response) => {
-  const [path = ''] = (request.url ?? '').split('?', 1);
-  if (path === '/healthz') return sendStatus(response, !gateway.isStuck, gateway.isStuck ? 'stuck' : 'ok');
-  if (path === '/readyz') {
-    const { status } = gateway.readiness;
-    return sendStatus(response, status === 'ready', status);
-  }
-  if (path === '/metrics') {
-    return void freshMetrics().then(text => {
-      const { type, body } = metricsFor(request.headers.accept, text);
-      send(response, 200, type, body);
-    });
-  }
-  void passOn(request, path).then(answer => sendJson(response, answer));
+const server = createServer(async (request, response) => {
+  const { status, type = 'application/json; charset=utf-8', body } = await answer(request);
+  response.writeHead(status, {
+    'content-type': type,
+    'cache-control': 'no-store',
+    'content-length': Buffer.byteLength(body),
+  });
+  response.end(body);
 });
 server.listen(port, host, () => parentPort?.postMessage((server.address() as AddressInfo).port));
 
-/** The metrics as the gateway gives them now; if it is too busy, as it gave them last. The readiness is that of this moment. */
-async function freshMetrics(): Promise<string> {
+async function answer(request: IncomingMessage): Promise<AdminResponse & { readonly type?: string }> {
+  const [path = ''] = (request.url ?? '').split('?', 1);
+  const statusResponse = (isGood: boolean, status: string) => ({
+    status: isGood ? 200 : 503,
+    body: JSON.stringify({ status }),
+  });
+  if (path === '/healthz') return statusResponse(!gateway.isStuck, gateway.isStuck ? 'stuck' : 'ok');
+  if (path === '/readyz') {
+    const { status } = gateway.readiness;
+    return statusResponse(status === 'ready', status);
+  }
+  if (path !== '/metrics') return passOn(request, path);
   await askForMetrics();
-  return withReadiness(gateway.metrics, gateway.readiness);
+  // If the gateway is too busy, as it gave them last. The readiness is that of this moment.
+  return { status: 200, ...metricsFor(request.headers.accept, withReadiness(gateway.metrics, gateway.readiness)) };
 }
 
 /** Lets the gateway answer. 503 while it is too busy. */
@@ -65,21 +70,4 @@ async function passOn(request: IncomingMessage, path: string): Promise<AdminResp
   } finally {
     own.close();
   }
-}
-
-function sendStatus(response: ServerResponse, isGood: boolean, status: string): void {
-  sendJson(response, { status: isGood ? 200 : 503, body: JSON.stringify({ status }) });
-}
-
-function sendJson(response: ServerResponse, { status, body }: AdminResponse): void {
-  send(response, status, 'application/json; charset=utf-8', body);
-}
-
-function send(response: ServerResponse, status: number, type: string, body: string): void {
-  response.writeHead(status, {
-    'content-type': type,
-    'cache-control': 'no-store',
-    'content-length': Buffer.byteLength(body),
-  });
-  response.end(body);
 }

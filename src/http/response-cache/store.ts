@@ -141,13 +141,6 @@ function unpack(bytes: Buffer): CachedResponse {
   return { ...rest, body: [body], length: body.length, compressed: undefined };
 }
 
-/** What is sent to one client. */
-interface Representation {
-  readonly status: 200 | 304;
-  readonly headers: HeaderList;
-  readonly body: readonly Buffer[];
-}
-
 /** A body in one encoding. A promise until it is compressed, so that clients that ask at the same time share the work. */
 interface Compressed {
   readonly encoding: Encoding;
@@ -195,7 +188,10 @@ function compressedBody(response: CachedResponse, request: IncomingHttpHeaders):
 const varyingHeaders = 'accept, accept-encoding, authorization, cookie, origin, x-api-key';
 
 /** The response for one client: compressed if the client accepts that, and 304 without a body if the client has it already. */
-export function represent(response: CachedResponse, request: IncomingHttpHeaders): MaybePromise<Representation> {
+export function represent(
+  response: CachedResponse,
+  request: IncomingHttpHeaders,
+): MaybePromise<{ status: 200 | 304; headers: HeaderList; body: readonly Buffer[] }> {
   const { headers, etag, body, length } = response;
   const common = [...headers, 'vary', varyingHeaders, 'etag', etag, 'cache-control', cacheControl(response, request)];
   if (matches(request['if-none-match'], etag)) return { status: 304, headers: common, body: [] };

@@ -19,7 +19,7 @@ import {
 } from 'graphql17';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
 import { deferRules } from '../src/graphql/limits/admission.js';
-import { acceptsParts, withoutParts } from '../src/http/graphql/parts.js';
+import { acceptsParts, withoutParts } from '../src/http/web-safety.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
 import { startWithObservationsHeld } from './support/held-service.js';
 import { type Draw, drawFrom } from './support/seeded.js';

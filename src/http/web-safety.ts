@@ -115,6 +115,28 @@ export function opensPage({ method = '', headers }: Pick<IncomingMessage, 'metho
   return /^(GET|HEAD)$/.test(method) && accept.includes('text/html') && !accept.includes('json');
 }
 
+/** The media type of a response in parts: incremental delivery v0.2, which Apollo Client and graphql-js 17 know. */
+const partsType = /^\s*multipart\/mixed\s*;\s*incrementalSpec\s*=\s*"?v0\.2"?\s*(?:;|$)/i;
+const refused = /;\s*q\s*=\s*0(?:\.0*)?\s*$/i;
+/** The media types of responses in parts, and of subscriptions in parts. */
+const multipartType = /^\s*multipart\/mixed\s*;.*\b(?:incrementalSpec|subscriptionSpec)\b/i;
+/** The types of a whole response. */
+const jsonType = /^\s*(?:\*|application)\/(?:\*|json|graphql-response\+json)\s*(?:;|$)/i;
+
+/** Whether a client takes a response in parts, by its header `accept`. */
+export function acceptsParts(accept = ''): boolean {
+  return accept.split(',').some(type => partsType.test(type) && !refused.test(type));
+}
+
+/** The header `accept` for a response that is sent whole: a client that takes parts also takes JSON. */
+export function withoutParts(accept = ''): string {
+  if (!/incrementalSpec|subscriptionSpec/i.test(accept)) return accept;
+  const types = accept.split(',');
+  const others = types.filter(type => !multipartType.test(type));
+  if (others.length === types.length) return accept;
+  return (others.some(type => jsonType.test(type)) ? others : [...others, 'application/json']).join();
+}
+
 /** Response headers that a page of another origin may read. */
 const readable = ['etag', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after', 'x-request-id'];
 /** Request headers that a page of another origin may send. */

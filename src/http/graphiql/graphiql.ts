@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { opensPage } from '../web-safety.js';
 import { bootScript } from './boot.js';
 
@@ -66,8 +66,8 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
     return loading;
   };
 
-  app.addHook('onRequest', async (request, reply) => {
-    if (request.routeOptions.url !== options.path || !opensPage(request.raw)) return;
+  const sendPage = async (request: FastifyRequest, reply: FastifyReply) => {
+    if (!opensPage(request.raw)) return;
     return reply
       .headers({
         'content-type': 'text/html; charset=utf-8',
@@ -78,6 +78,9 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
         vary: 'accept',
       })
       .send((await loaded()).page);
+  };
+  app.addHook('onRoute', route => {
+    if (route.url === options.path && route.method !== 'POST') route.onRequest = sendPage;
   });
 
   app.get<{ Params: { name: string } }>(`${options.path}/assets/:name`, async (request, reply) => {

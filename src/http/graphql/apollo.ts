@@ -36,40 +36,39 @@ export function serveApollo<C extends BaseContext>(
   url: string,
   { apollo, admission, createContext, send }: ApolloAdapterOptions<C>,
 ): void {
-  app.route({
-    url,
-    method: ['GET', 'POST'],
-    handler: async (request, reply) => {
-      const { operation: info } = stateOf(request.raw);
-      const httpGraphQLRequest = toApolloRequest(request);
-      let made: C | undefined;
-      // Apollo calls it after its check against forged requests, and before it reads the request.
-      const context = async () => {
-        try {
-          const read = request.method === 'GET' ? readSearch : readBody;
-          read(httpGraphQLRequest, params => {
-            const text = admission.documentText(params);
-            info.document = text;
-            if (text !== undefined) info.untrusted = admission.untrustedHash(params, text);
-            info.documentId = admission.documentId(params);
-            return text;
-          });
-          made = await createContext(request, reply);
-          return made;
-        } catch (error) {
-          const refused = toGraphqlError(error);
-          if (refused instanceof GraphQLError) info.outcome = String(refused.extensions.code);
-          throw refused;
-        }
-      };
-      const response = await apollo.executeHTTPGraphQLRequest({ httpGraphQLRequest, context });
-      const { headers, body, status = 200 } = response;
-      const types = { accept: request.headers.accept, contentType: headers.get('content-type') };
-      const outcome = made === undefined ? undefined : info.outcome;
-      reply.code(statusFor(status, outcome, types)).headers(Object.fromEntries(headers));
-      return body.kind === 'complete' ? send(reply, body.string, made) : reply.send(Readable.from(body.asyncIterator));
-    },
-  });
+  const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { operation: info } = stateOf(request.raw);
+    const httpGraphQLRequest = toApolloRequest(request);
+    let made: C | undefined;
+    // Apollo calls it after its check against forged requests, and before it reads the request.
+    const context = async () => {
+      try {
+        const read = request.method === 'GET' ? readSearch : readBody;
+        read(httpGraphQLRequest, params => {
+          const text = admission.documentText(params);
+          info.document = text;
+          if (text !== undefined) info.untrusted = admission.untrustedHash(params, text);
+          info.documentId = admission.documentId(params);
+          return text;
+        });
+        made = await createContext(request, reply);
+        return made;
+      } catch (error) {
+        const refused = toGraphqlError(error);
+        if (refused instanceof GraphQLError) info.outcome = String(refused.extensions.code);
+        throw refused;
+      }
+    };
+    const response = await apollo.executeHTTPGraphQLRequest({ httpGraphQLRequest, context });
+    const { headers, body, status = 200 } = response;
+    const types = { accept: request.headers.accept, contentType: headers.get('content-type') };
+    const outcome = made === undefined ? undefined : info.outcome;
+    reply.code(statusFor(status, outcome, types)).headers(Object.fromEntries(headers));
+    return body.kind === 'complete' ? send(reply, body.string, made) : reply.send(Readable.from(body.asyncIterator));
+  };
+  // Two routes, because a browser may get a page in place of the first.
+  app.get(url, handler);
+  app.post(url, handler);
 }
 
 /** A request in Apollo's form, as it came. */

@@ -8,28 +8,8 @@ import type { Claim } from '../../lib/memory-budget.js';
 import { outcomeOfErrors } from '../../observability/operation-info.js';
 import { type ResponseMetadata, responseExtensions, skippedError } from '../../observability/response-metadata.js';
 
-/** The media type of a response in parts: incremental delivery v0.2, which Apollo Client and graphql-js 17 know. */
-const partsType = /^\s*multipart\/mixed\s*;\s*incrementalSpec\s*=\s*"?v0\.2"?\s*(?:;|$)/i;
+/** Incremental delivery v0.2, as `acceptsParts` knows it. */
 export const partsContentType = 'multipart/mixed; boundary="-"; incrementalSpec=v0.2';
-const refused = /;\s*q\s*=\s*0(?:\.0*)?\s*$/i;
-/** The media types of responses in parts, and of subscriptions in parts. */
-const multipartType = /^\s*multipart\/mixed\s*;.*\b(?:incrementalSpec|subscriptionSpec)\b/i;
-/** The types of a whole response. */
-const jsonType = /^\s*(?:\*|application)\/(?:\*|json|graphql-response\+json)\s*(?:;|$)/i;
-
-/** Whether a client takes a response in parts, by its header `accept`. */
-export function acceptsParts(accept = ''): boolean {
-  return accept.split(',').some(type => partsType.test(type) && !refused.test(type));
-}
-
-/** The header `accept` for a response that is sent whole: a client that takes parts also takes JSON. */
-export function withoutParts(accept = ''): string {
-  if (!/incrementalSpec|subscriptionSpec/i.test(accept)) return accept;
-  const types = accept.split(',');
-  const others = types.filter(type => !multipartType.test(type));
-  if (others.length === types.length) return accept;
-  return (others.some(type => jsonType.test(type)) ? others : [...others, 'application/json']).join();
-}
 
 /** A response in parts. It stands in place of the data of an ordinary response. */
 export class MultipartResponse {
@@ -38,12 +18,6 @@ export class MultipartResponse {
   constructor(parts: AsyncIterable<object>) {
     this.parts = parts;
   }
-}
-
-/** The parts of a response; undefined if it is an ordinary one. */
-export function partsIn(result: unknown): MultipartResponse | undefined {
-  const { data } = result as { data?: unknown };
-  return data instanceof MultipartResponse ? data : undefined;
 }
 
 /** How the parts of a response are made. */

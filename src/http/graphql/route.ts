@@ -21,16 +21,9 @@ import type { Authentication } from '../authentication.js';
 import { causeOf, maskError, toGraphqlError, withoutSuggestions } from '../mask-error.js';
 import { type RequestState, stateOf } from '../request-state.js';
 import { type ResponseCache, sendParts } from '../response-cache/response-cache.js';
+import { acceptsParts, withoutParts } from '../web-safety.js';
 import { keepResult, keptResult, serveApollo } from './apollo.js';
-import {
-  acceptsParts,
-  MultipartResponse,
-  multipartResponse,
-  partsContentType,
-  partsIn,
-  sendInParts,
-  withoutParts,
-} from './parts.js';
+import { MultipartResponse, multipartResponse, partsContentType, sendInParts } from './parts.js';
 
 /** What the GraphQL route is made of. */
 export interface GraphqlRouteDeps {
@@ -111,8 +104,8 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
     },
     send(reply, body, context) {
       const result = keptResult(body);
-      const inParts = partsIn(result);
-      if (inParts !== undefined) return sendInParts(reply, inParts, context?.metadata.claim);
+      const { data } = result as { data?: unknown };
+      if (data instanceof MultipartResponse) return sendInParts(reply, data, context?.metadata.claim);
       const bytes = responseBytes(result, context?.metadata.claim);
       return context === undefined || responseCache === undefined
         ? sendParts(reply, bytes)

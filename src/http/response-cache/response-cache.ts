@@ -15,8 +15,8 @@ import { type Claim, countThreshold, type MemoryBudget } from '../../lib/memory-
 import { withoutSessionIds } from '../../lib/path.js';
 import { type ResponseMetadata, reportHeaders } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { acceptsParts, withoutParts } from '../graphql/parts.js';
 import { type RequestState, type ResponseInFlight, readBody, type Stage, stateOf } from '../request-state.js';
+import { acceptsParts, withoutParts } from '../web-safety.js';
 import { type CachedResponse, type HeaderList, type ResponseCacheStore, represent } from './store.js';
 
 /** Headers that decide, besides `accept`, the body and the credential, what the response is. */

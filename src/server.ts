@@ -21,8 +21,7 @@ import { createRateLimits } from './http/limits/rate-limits.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { registerMcp } from './http/mcp/route.js';
 import type { Orders } from './http/monitoring/admin-routes.js';
-import { type Readiness, withReadiness } from './http/monitoring/readiness.js';
-import { registerMonitoring } from './http/monitoring/routes.js';
+import { type Readiness, registerMonitoring, withReadiness } from './http/monitoring/readiness.js';
 import { createRequestTelemetry } from './http/request-telemetry.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore } from './http/response-cache/store.js';
@@ -163,7 +162,7 @@ export async function createServer(deps: ServerDeps) {
   };
   const readOwn = async () => withReadiness(await metrics.read(), readiness());
   const readMetrics = cluster.isWorker ? joinWorkers(metrics.registry, readiness, readOwn, obey) : readOwn;
-  registerMonitoring(app, { readiness, readMetrics: config.adminPort === undefined ? readMetrics : undefined });
+  registerMonitoring(app, readiness, config.adminPort === undefined ? readMetrics : undefined);
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
     registerGraphiql(app, {

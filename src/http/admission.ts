@@ -11,7 +11,7 @@ import type { Authentication, Identity } from './authentication.js';
 import type { Connections } from './connections.js';
 import type { ConcurrencyLimit } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
-import { monitoringPaths } from './monitoring/routes.js';
+import { monitoringPaths } from './monitoring/readiness.js';
 import type { Handler, RequestState, Stage } from './request-state.js';
 import { faultOf, hasBody, opensPage } from './web-safety.js';
 

@@ -21,7 +21,7 @@ import { createSlowReport } from '../observability/slow-operations.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { createUntrustedReport } from '../observability/untrusted-report.js';
 import type { Connections } from './connections.js';
-import { monitoringPaths } from './monitoring/routes.js';
+import { monitoringPaths } from './monitoring/readiness.js';
 import { type Handler, RequestState } from './request-state.js';
 
 /** Gives each request and operation an id, and logs, counts and traces how it ended. */

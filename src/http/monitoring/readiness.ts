@@ -1,4 +1,6 @@
 import { EventEmitter, once } from 'node:events';
+import type { FastifyInstance } from 'fastify';
+import { metricsFor } from '../../observability/open-metrics.js';
 
 /** Whether a gateway should get new requests. `incomplete`: a worker that ended could not be replaced. `draining`: an operator wants it so. `busy`: its event loop, or that of a worker, is not heard of. */
 export interface Readiness {
@@ -76,4 +78,29 @@ gateway_ready ${status === 'ready' ? 1 : 0}
 # TYPE gateway_silent_seconds gauge
 gateway_silent_seconds ${silentMs / 1_000}
 `;
+}
+
+/** The paths for monitoring. No limit applies to them, because they matter most when the gateway is overloaded. */
+export const monitoringPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
+
+/**
+ * `/healthz`: the process answers. `/readyz`: the process should get new work, which it should not while it is overloaded or once it has been told to close.
+ * `/metrics`: the metrics in the format of Prometheus, or as OpenMetrics.
+ * @param readMetrics undefined: another listener serves them.
+ */
+export function registerMonitoring(
+  app: FastifyInstance,
+  readiness: () => Readiness,
+  readMetrics: (() => Promise<string>) | undefined,
+): void {
+  app.get('/healthz', async () => ({ status: 'ok' }));
+  app.get('/readyz', async (_, reply) => {
+    const { status } = readiness();
+    return reply.code(status === 'ready' ? 200 : 503).send({ status });
+  });
+  if (readMetrics === undefined) return;
+  app.get('/metrics', async ({ headers }, reply) => {
+    const { type, body } = metricsFor(headers.accept, await readMetrics());
+    return reply.type(type).send(body);
+  });
 }

@@ -1,6 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RateLimited } from '../errors.js';
 import type { Authentication, Identity } from '../http/authentication.js';
 import { stateOf } from '../http/request-state.js';
 import type { OperationInfo } from '../observability/operation-info.js';
@@ -24,28 +23,21 @@ export interface StreamFormat {
   readonly goingAway: string;
 }
 
-/** The responses that are streams, of every format. */
-export class HttpStreams {
-  readonly open = new Set<HttpStream>();
-  readonly #subscriptions: Subscriptions;
-  readonly #authentication: Authentication;
+export type HttpStreams = ReturnType<typeof createHttpStreams>;
 
-  constructor(subscriptions: Subscriptions, authentication: Authentication) {
-    this.#subscriptions = subscriptions;
-    this.#authentication = authentication;
-  }
+/** The responses that are streams, of every format. */
+export function createHttpStreams(subscriptions: Subscriptions, authentication: Authentication) {
+  const open = new Set<HttpStream>();
 
   /** Answers a request with the results of its operation. @throws RateLimited, and as `Authentication.authenticate` does. */
-  answer(
+  function answer(
     request: FastifyRequest,
     reply: FastifyReply,
     format: StreamFormat,
     read: (operationInfo: OperationInfo) => Promise<Operation>,
   ): void {
-    const subscriptions = this.#subscriptions;
-    const identity = this.#authentication.authenticate(this.#authentication.handshakeOf(request));
+    const identity = authentication.authenticate(authentication.handshakeOf(request));
     const disconnect = subscriptions.enter(identity);
-    if (disconnect === undefined) throw new RateLimited('Too many connections with this credential');
     reply.headers({
       'content-type': format.contentType,
       'cache-control': 'no-store, no-transform',
@@ -67,13 +59,15 @@ export class HttpStreams {
     // The hooks of the server have set CORS and security headers, as for any other response.
     reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
     const stream = new HttpStream(reply.raw, format, subscriptions, identity, operationInfo, disconnect);
-    this.open.add(stream);
+    open.add(stream);
     state.whenClosed(() => {
-      this.open.delete(stream);
+      open.delete(stream);
       stream.closed();
     });
     void stream.operation.run(() => read(operationInfo));
   }
+
+  return { open, answer };
 }
 
 /** One response that carries the results of one operation until it ends. */

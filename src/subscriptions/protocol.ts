@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RawCredentials } from '../auth/credentials.js';
-import { BadUserInput, Forbidden, GatewayError, QueryTooComplex, Unauthenticated } from '../errors.js';
+import { BadUserInput, Forbidden, GatewayError, QueryTooComplex, RateLimited, Unauthenticated } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
 import { ownStrings } from '../lib/json.js';
 import { members, operationRequest } from './operations.js';
@@ -95,6 +95,7 @@ function closeCodeOf(error: GatewayError): number {
   if (error instanceof BadUserInput) return closeCodes.badRequest;
   if (error instanceof Unauthenticated) return closeCodes.unauthorized;
   if (error instanceof Forbidden) return closeCodes.forbidden;
+  if (error instanceof RateLimited) return closeCodes.tooMany;
   return closeCodes.internalError;
 }
 

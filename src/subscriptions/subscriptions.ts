@@ -1,7 +1,7 @@
 import { GraphQLError, getOperationAST } from 'graphql';
 import type { Scope } from '../auth/credentials.js';
 import type { Services } from '../context.js';
-import { BadUserInput } from '../errors.js';
+import { BadUserInput, RateLimited } from '../errors.js';
 import type { Admission } from '../graphql/limits/admission.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
@@ -61,11 +61,11 @@ export class Subscriptions {
     this.deps = deps;
   }
 
-  /** Counts a connection. Returns a function that ends the count, to be called once; undefined if the credential has too many. */
-  enter({ scope }: Identity): (() => void) | undefined {
+  /** Counts a connection. Returns a function that ends the count, to be called once. @throws RateLimited if the credential has too many. */
+  enter({ scope }: Identity): () => void {
     const connections = this.#connections;
     const count = connections.get(scope) ?? 0;
-    if (count >= this.deps.bounds.connections) return undefined;
+    if (count >= this.deps.bounds.connections) throw new RateLimited('Too many connections with this credential');
     connections.set(scope, count + 1);
     return () => {
       const left = (connections.get(scope) ?? 0) - 1;

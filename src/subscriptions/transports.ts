@@ -6,7 +6,7 @@ import type { GraphqlRouteDeps } from '../http/graphql/route.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
 import { sharedRun } from '../lib/shared-run.js';
 import { Executor, type ExecutorDeps } from './executor.js';
-import { HttpStreams } from './http-stream.js';
+import { createHttpStreams } from './http-stream.js';
 import { registerMultipart, registerSse } from './http-transports.js';
 import { inSlices } from './shared-execution.js';
 import { defaultBounds, type SubscriptionBounds, Subscriptions } from './subscriptions.js';
@@ -30,7 +30,7 @@ export function registerSubscriptions(app: FastifyInstance, options: Subscriptio
     report: (error, requestId) => app.log.error({ err: error, requestId }, 'Unexpected'),
   });
   const subscriptions = new Subscriptions({ ...options, executor, bounds, telemetry: services.telemetry });
-  const streams = new HttpStreams(subscriptions, authentication);
+  const streams = createHttpStreams(subscriptions, authentication);
   registerSse(app, '/graphql/stream', subscriptions, streams);
   registerMultipart(app, '/graphql', subscriptions, streams);
   const sockets = registerWebsocket(app, '/graphql', options, subscriptions);

@@ -128,13 +128,8 @@ export class WebSocketConnection implements OperationHost, Outlet {
     this.#isIntroduced = true;
     clearTimeout(this.#initTimer);
     const identity = this.#authentication.authenticate(this.#handshake, rawCredentialsIn(params));
-    const leave = this.#subscriptions.enter(identity);
-    if (leave === undefined) {
-      this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many connections with this credential');
-      return;
-    }
+    this.#leave = this.#subscriptions.enter(identity);
     this.#app = clientAppOf(params) ?? this.#app;
-    this.#leave = leave;
     this.buffer.chargeTo(this.#subscriptions.deps.budget.claim(identity.scope));
     // After the messages that came together with this one: they come too early.
     queueMicrotask(() => {

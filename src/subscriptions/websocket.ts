@@ -22,13 +22,6 @@ const maxFragments = 64;
 /** Per frame: the buffers in which it arrives, each of which costs far more than a byte. */
 const maxChunks = 1024;
 
-/** What opens connections. */
-interface WebsocketDeps {
-  readonly connections: Pick<Connections, 'claimUpgrades'>;
-  readonly requestAdmission: Pick<RequestAdmission, 'admitUpgrade'>;
-  readonly authentication: Authentication;
-}
-
 /** How long a refused client may take to read the reason, in milliseconds. */
 const lingerMs = 1_000;
 
@@ -40,9 +33,14 @@ const lingerMs = 1_000;
 export function registerWebsocket(
   app: FastifyInstance,
   path: string,
-  { connections: upgradable, requestAdmission, authentication }: WebsocketDeps,
+  deps: {
+    readonly connections: Pick<Connections, 'claimUpgrades'>;
+    readonly requestAdmission: Pick<RequestAdmission, 'admitUpgrade'>;
+    readonly authentication: Authentication;
+  },
   subscriptions: Subscriptions,
 ): Iterable<WebSocketConnection> {
+  const { requestAdmission, authentication } = deps;
   const connections = new Set<WebSocketConnection>();
   const server = new WebSocketServer({
     noServer: true,
@@ -65,7 +63,7 @@ export function registerWebsocket(
 
   const isClaimed = ({ method, url = '', headers }: IncomingMessage) =>
     method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && pathOf(normalizedUrl(url)) === path;
-  upgradable.claimUpgrades(isClaimed, async (raw, socket, head) => {
+  deps.connections.claimUpgrades(isClaimed, async (raw, socket, head) => {
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);

@@ -3,25 +3,14 @@ import type { z } from 'zod';
 import { deriveKey, type Secret, secretId } from '../../config/secret.js';
 import type { Malformed, Telemetry } from '../../observability/telemetry.js';
 
-/** Proves that a gateway of this fleet wrote a value in Redis. The secrets can be rotated: the first one signs, all of them verify. */
-export interface Signer {
-  /** Identifies the secret that signs. */
-  readonly id: string;
-  /**
-   * Returns the signature to put in front of the content: ASCII of a fixed length.
-   * @param name the key or channel of the content; under another name the signature is not valid.
-   */
-  sign(name: string, ...content: readonly (string | Buffer)[]): string;
-  /** Returns the content behind its signature; undefined if no gateway of this fleet signed it for this name. */
-  open(name: string, signed: string): string | undefined;
-  open(name: string, signed: Buffer): Buffer | undefined;
-}
+/** Proves that a gateway of this fleet wrote a value in Redis. */
+export type Signer = ReturnType<typeof createSigner>;
 
 /** Of a SHA-256 in base64url. */
 const signatureLength = 43;
 
-/** @param secrets as `SESSION_SECRET` lists them. */
-export function createSigner(secrets: readonly [Secret, ...Secret[]]): Signer {
+/** @param secrets as `SESSION_SECRET` lists them. They can be rotated: the first one signs, all of them verify. */
+export function createSigner(secrets: readonly [Secret, ...Secret[]]) {
   const [first, ...others] = secrets;
   const signingKey = deriveKey(first, 'redis');
   const keys = [signingKey, ...others.map(secret => deriveKey(secret, 'redis'))];
@@ -33,8 +22,15 @@ export function createSigner(secrets: readonly [Secret, ...Secret[]]): Signer {
   }
 
   return {
+    /** Identifies the secret that signs. */
     id: secretId(first),
-    sign: (name, ...content) => digest(signingKey, name, content).toString('base64url'),
+    /**
+     * Returns the signature to put in front of the content: ASCII of a fixed length.
+     * @param name the key or channel of the content; under another name the signature is not valid.
+     */
+    sign: (name: string, ...content: readonly (string | Buffer)[]): string =>
+      digest(signingKey, name, content).toString('base64url'),
+    /** Returns the content behind its signature; undefined if no gateway of this fleet signed it for this name. */
     open<T extends string | Buffer>(name: string, signed: T): T | undefined {
       const [signature, content] =
         typeof signed === 'string'
@@ -50,25 +46,18 @@ export function createSigner(secrets: readonly [Secret, ...Secret[]]): Signer {
   };
 }
 
-/** JSON that gateways of one fleet exchange through Redis. */
-export interface SignedJson<T> {
-  /** @param name the key or channel in Redis. */
-  encode(name: string, value: T): string;
-  /** Undefined, and counted, if this fleet did not sign the text for this name, or if it does not match the schema. */
-  decode(name: string, text: string, what: Malformed): T | undefined;
-}
+export type SignedJson<T> = ReturnType<typeof createSignedJson<T>>;
 
-export function createSignedJson<T>(
-  signer: Signer,
-  telemetry: Pick<Telemetry, 'malformed'>,
-  schema: z.ZodType<T>,
-): SignedJson<T> {
+/** JSON that gateways of one fleet exchange through Redis. */
+export function createSignedJson<T>(signer: Signer, telemetry: Pick<Telemetry, 'malformed'>, schema: z.ZodType<T>) {
   return {
-    encode(name, value) {
+    /** @param name the key or channel in Redis. */
+    encode(name: string, value: T): string {
       const json = JSON.stringify(value);
       return signer.sign(name, json) + json;
     },
-    decode(name, text, what) {
+    /** Undefined, and counted, if this fleet did not sign the text for this name, or if it does not match the schema. */
+    decode(name: string, text: string, what: Malformed): T | undefined {
       try {
         return schema.parse(JSON.parse(signer.open(name, text) ?? ''));
       } catch {

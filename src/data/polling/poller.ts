@@ -211,7 +211,7 @@ export class Poller {
     const isNews =
       kind === 'final' || this.#isStale || newest === undefined || !this.#watched.same(newest.state, state);
     if (isNews) this.topic.publish(snapshot);
-    else this.topic.replace(snapshot);
+    else this.topic.newest = snapshot;
     this.#isStale = false;
     clearTimeout(this.#staleTimer);
     if (kind === 'final') this.topic.end();

@@ -88,38 +88,24 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T>, Feed<T> {
   }
 }
 
-/** What the owner of a topic provides. */
-interface TopicHooks {
-  /** Called when the last listener has left. */
-  onEmpty(): void;
-  /** See `Feed.refresh`. */
-  refresh(): Promise<void>;
-}
-
 /** The newest value of something that changes, and its listeners in this process. */
 export class Topic<T> {
+  /** What later listeners get first. Current listeners get only what is published. */
+  newest: T | undefined;
+  /** See `Feed.refresh`. */
+  readonly refresh: () => Promise<void>;
   readonly #subscriptions = new Set<TopicSubscription<T>>();
   readonly #onEmpty: () => void;
-  readonly refresh: TopicHooks['refresh'];
-  #newest: T | undefined;
 
-  constructor({ onEmpty, refresh }: TopicHooks) {
+  /** @param onEmpty is called when the last listener has left. */
+  constructor({ onEmpty, refresh }: { onEmpty(): void; refresh(): Promise<void> }) {
     this.#onEmpty = onEmpty;
     this.refresh = refresh;
   }
 
-  get newest(): T | undefined {
-    return this.#newest;
-  }
-
-  /** Replaces the value for later listeners; current listeners do not get it. */
-  replace(value: T): void {
-    this.#newest = value;
-  }
-
   /** Replaces the value, and gives it to all listeners. */
   publish(value: T): void {
-    this.#newest = value;
+    this.newest = value;
     for (const subscription of this.#subscriptions) subscription.push(value);
   }
 
@@ -133,7 +119,7 @@ export class Topic<T> {
 
   /** Forgets the value: neither later listeners nor those that have not read it get it. */
   forget(): void {
-    this.#newest = undefined;
+    this.newest = undefined;
     for (const subscription of this.#subscriptions) subscription.forget();
   }
 
@@ -141,7 +127,7 @@ export class Topic<T> {
   subscribe(signal: AbortSignal): TopicSubscription<T> {
     const subscription = new TopicSubscription(this);
     this.#subscriptions.add(subscription);
-    if (this.#newest !== undefined) subscription.push(this.#newest);
+    if (this.newest !== undefined) subscription.push(this.newest);
     if (signal.aborted) void subscription.return();
     else signal.addEventListener('abort', () => void subscription.return(), { once: true });
     return subscription;

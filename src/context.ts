@@ -66,20 +66,6 @@ export interface BrowserSession {
   expire(): void;
 }
 
-/**
- * Creates the context of one request.
- * @param cancellation aborts when the client has disconnected or the request's deadline has passed; its reason is the error to report.
- * @param metadata of its response; by default that of no single response, while a subscription starts.
- */
-export function createContext(
-  services: Services,
-  identity: RequestIdentity,
-  cancellation: RequestAuth['cancellation'],
-  metadata = new ResponseMetadata(),
-): Context {
-  return new Context({ services, identity, cancellation, loaders: undefined }, metadata);
-}
-
 /** What a context works with. The copies that Apollo makes of a context share it. */
 interface ContextState {
   readonly services: Services;
@@ -104,14 +90,24 @@ export class Context {
   readonly session: BrowserSession;
   private readonly state: ContextState;
 
-  constructor(state: ContextState, metadata: ResponseMetadata) {
-    this.state = state;
+  /**
+   * @param cancellation aborts when the client has disconnected or the request's deadline has passed; its reason is the error to report.
+   * @param metadata of its response; by default that of no single response, while a subscription starts.
+   */
+  constructor(
+    services: Services,
+    identity: RequestIdentity,
+    cancellation: RequestAuth['cancellation'],
+    metadata = new ResponseMetadata(),
+  ) {
+    const { teams, exports, keywordSuggestionPath, capabilities } = services;
+    this.state = { services, identity, cancellation, loaders: undefined };
     this.metadata = metadata;
-    this.teams = state.services.teams.current;
-    this.exports = state.services.exports;
-    this.keywordSuggestionPath = state.services.keywordSuggestionPath;
-    this.capabilities = state.services.capabilities;
-    this.session = state.identity.session;
+    this.teams = teams.current;
+    this.exports = exports;
+    this.keywordSuggestionPath = keywordSuggestionPath;
+    this.capabilities = capabilities;
+    this.session = identity.session;
   }
 
   /** Undefined if the request carries no credential. @throws Unauthenticated if it carries one that is no longer valid. */

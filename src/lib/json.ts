@@ -38,10 +38,8 @@ interface JsonExcess {
 const escapes = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)/gs;
 
 /** A JSON text from outside, in well-formed Unicode: half a surrogate pair, which only an escape can write, becomes U+FFFD. */
-export function wellFormedJson(text: string): string {
-  if (!text.includes('\\ud') && !text.includes('\\uD')) return text;
-  return text.replace(escapes, (whole, half) => (half === undefined ? whole : '\\ufffd'));
-}
+export const wellFormedJson = (text: string): string =>
+  text.replace(escapes, (whole, half) => (half === undefined ? whole : '\\ufffd'));
 
 declare const boundedBrand: unique symbol;
 
@@ -109,7 +107,9 @@ export function boundedJson(json: Buffer, bounds: JsonBounds): BoundedJson | Jso
     if (members > bounds.members) return { measure: 'members', value: members };
     start = at + 1;
   }
-  return wellFormedJson(json.toString()) as BoundedJson;
+  const text = json.toString();
+  const hasSurrogates = text.includes('\\ud') || text.includes('\\uD');
+  return (hasSurrogates ? wellFormedJson(text) : text) as BoundedJson;
 }
 
 /** The JSON object in a body. Empty if there is none, or if it holds too much. */

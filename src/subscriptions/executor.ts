@@ -1,6 +1,6 @@
 import type { ApolloServer } from '@apollo/server';
 import { createSourceEventStream, GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
-import { type BrowserSession, type Context, createContext, type RequestIdentity } from '../context.js';
+import { type BrowserSession, Context, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';
 import { Forbidden, Overloaded, UpstreamTimeout } from '../errors.js';
 import { executeWithFewErrors } from '../graphql/executor/execute.js';
@@ -77,7 +77,7 @@ export class Executor {
   async feed(operation: Operation, identity: Identity, signal: AbortSignal): Promise<Feed<unknown>> {
     const { document, operationName, variables: variableValues, lastEventId } = operation;
     const { schema, services } = this.#deps;
-    const contextValue = createContext(services, { ...requestIdentityOf(identity), lastEventId }, { signal });
+    const contextValue = new Context(services, { ...requestIdentityOf(identity), lastEventId }, { signal });
     const source = await createSourceEventStream({ schema, document, contextValue, variableValues, operationName });
     // Every field of the schema's `Subscription` returns a feed.
     if (Symbol.asyncIterator in source) return source as Feed<unknown>;
@@ -132,7 +132,7 @@ export class Executor {
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      return await run(createContext(services, requestIdentityOf(identity), controller, metadata));
+      return await run(new Context(services, requestIdentityOf(identity), controller, metadata));
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);

@@ -7,7 +7,7 @@ import {
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type DocumentNode, GraphQLError, type GraphQLFormattedError, type GraphQLSchema, Kind } from 'graphql';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
-import { type Context, createContext, type Services } from '../../context.js';
+import { Context, type Services } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import type { PlannedResult } from '../../graphql/executor/defer.js';
 import { executeWithFewErrors, type PlanExecutor } from '../../graphql/executor/execute.js';
@@ -100,7 +100,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       operation.scope = scope;
       const controller = abortController(state, reply, deps.deadlineMs, claim);
       const reports = requestedReports(request.headers, deps.explains);
-      return createContext(services, identity, controller, new ResponseMetadata(operation, claim, reports));
+      return new Context(services, identity, controller, new ResponseMetadata(operation, claim, reports));
     },
     send(reply, body, context) {
       const result = keptResult(body);

@@ -8,13 +8,10 @@ import type { RequestAuth } from './data/upstream/request.js';
 import { sendWrite, type Write } from './data/writer.js';
 import { createCompaniesLoaders } from './domains/companies/loaders.js';
 import { createDiscoveryLoaders } from './domains/discovery/client.js';
-import { createDiscoveryFeed } from './domains/discovery/feed.js';
-import type { BackfillLimiter } from './domains/events/backfill-limiter.js';
 import type { EventsClient } from './domains/events/client.js';
-import { createEventsFeed } from './domains/events/feed.js';
+import type { BackfillLimiter } from './domains/events/feed.js';
 import { createEventsLoaders } from './domains/events/loaders.js';
 import type { Exports } from './domains/exports/exports.js';
-import { createExportsFeed } from './domains/exports/feed.js';
 import { createMarketsLoaders } from './domains/markets/client.js';
 import type { Sessions } from './domains/sessions/sessions.js';
 import { Unauthenticated } from './errors.js';
@@ -140,14 +137,9 @@ export class Context {
     return this.state.loaders;
   }
 
-  /** The sources of subscriptions. They end when the context's signal aborts. @throws Unauthenticated, as `credential` does. */
-  get feeds() {
-    const { services } = this.state;
-    return {
-      discovery: createDiscoveryFeed(services, this.auth),
-      events: createEventsFeed(services, this.auth),
-      exports: createExportsFeed(services, this.auth),
-    };
+  /** Starts the source of a subscription. It ends when the context's signal aborts. @throws Unauthenticated, as `credential` does. */
+  watch<T>(feed: (services: Services, auth: RequestAuth) => T): T {
+    return feed(this.state.services, this.auth);
   }
 
   /** @throws Unauthenticated, as `credential` does. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Scope } from '../src/auth/credentials.js';
 import { known } from '../src/data/upstream/schema-drift.js';
-import { BackfillLimiter } from '../src/domains/events/backfill-limiter.js';
+import { BackfillLimiter } from '../src/domains/events/feed.js';
 import type { Event } from '../src/domains/events/model.js';
 import { follow, type ReadBetween } from '../src/domains/events/tail.js';
 import { type EventUpdate, type FleetTail, updatesAfter } from '../src/domains/events/updates.js';

@@ -1474,6 +1474,15 @@ describe('the record of exports', () => {
     expect((await reads()) - before).toBe(1);
     await gateway.query('{ exportEndpoints { name description } }', {}, member);
     expect((await reads()) - before).toBe(2);
+
+    // The poll reads it, and its message only where the endpoint or another export is selected.
+    await register((await startEndpoint(thanks)).url);
+    await send();
+    const [{ id }] = (await listed()).nodes;
+    const earlier = await reads();
+    const query = `subscription { exportProgress(exportId: "${id}") { outcome attempts { status } } }`;
+    await overSse(gateway.url, { query }, member).ended;
+    expect((await reads()) - earlier).toBe(1);
   });
 
   test('is followed by exportProgress from call to call until the end, through another gateway too', async () => {

@@ -23,43 +23,34 @@ export interface JobProgress {
   readonly history: ProgressHistory;
 }
 
-/** The subscriptions of the discovery domain. */
-export interface DiscoveryFeed {
-  /** The jobs of a phase, until the last one has ended (docs/upstream-api.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, BAD_USER_INPUT. */
-  jobProgress(marketId: string, phase: JobPhase): Promise<TopicSubscription<Snapshot<JobProgress>>>;
-}
+/** What the feed needs of the process. */
+type FeedDeps = ReaderDeps & { readonly polling: Polling };
 
-/** The feed for one client, until the signal of its request aborts. */
-export function createDiscoveryFeed(
-  deps: ReaderDeps & { readonly polling: Polling },
-  { credential, scope, cancellation }: RequestAuth,
-): DiscoveryFeed {
-  async function ask(
-    marketId: string,
-    phase: JobPhase,
-    last: JobProgress | undefined,
-    signal: AbortSignal,
-  ): Promise<JobProgress> {
-    const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
-    const { value: jobs, skipped } = await readUncached(deps, jobsRead(marketId, phase), auth);
-    const finished = jobs.length > 0 && skipped.length === 0 && jobs.every(job => job.finished);
-    // Jobs change their market, so its cached data becomes stale when the last one has ended.
-    if (finished && last?.finished === false) await deps.cache.generations.renew(marketTag(marketId));
-    return { marketId, phase, jobs, skipped, finished, history: nextHistory(last?.history, jobs, Date.now()) };
-  }
-
-  return {
-    jobProgress: (marketId, phase) =>
-      deps.polling.watch<JobProgress>(
-        scope,
-        `jobs ${phase} ${marketId}`,
-        {
-          ask: (last, signal) => ask(marketId, phase, last, signal),
-          same: isDeepStrictEqual,
-          isFinal: ({ finished }) => finished,
-          generation: () => deps.cache.generations.current(jobsTag(marketId)),
+/**
+ * The jobs of a phase, until the last one has ended (docs/upstream-api.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN,
+ * NOT_FOUND, BAD_USER_INPUT.
+ */
+export const jobProgress =
+  (marketId: string, phase: JobPhase) =>
+  (
+    deps: FeedDeps,
+    { credential, scope, cancellation }: RequestAuth,
+  ): Promise<TopicSubscription<Snapshot<JobProgress>>> =>
+    deps.polling.watch<JobProgress>(
+      scope,
+      `jobs ${phase} ${marketId}`,
+      {
+        async ask(last, signal) {
+          const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
+          const { value: jobs, skipped } = await readUncached(deps, jobsRead(marketId, phase), auth);
+          const finished = jobs.length > 0 && skipped.length === 0 && jobs.every(job => job.finished);
+          // Jobs change their market, so its cached data becomes stale when the last one has ended.
+          if (finished && last?.finished === false) await deps.cache.generations.renew(marketTag(marketId));
+          return { marketId, phase, jobs, skipped, finished, history: nextHistory(last?.history, jobs, Date.now()) };
         },
-        cancellation.signal,
-      ),
-  };
-}
+        same: isDeepStrictEqual,
+        isFinal: ({ finished }) => finished,
+        generation: () => deps.cache.generations.current(jobsTag(marketId)),
+      },
+      cancellation.signal,
+    );

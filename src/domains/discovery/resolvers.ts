@@ -8,7 +8,7 @@ import type { NodeTypes } from '../../graphql/node.js';
 import { createCriteriaWrite, publishWrite, reviewWrite, startWrite, suggestKeywordsWrite } from './client.js';
 import { checkedPrompt, criteriaBody } from './criteria-input.js';
 import { estimatedEnd, measured, overallProgress } from './estimate.js';
-import type { JobProgress } from './feed.js';
+import { type JobProgress, jobProgress } from './feed.js';
 import type { Job } from './model.js';
 import { explainedConflict } from './refusal.js';
 
@@ -16,8 +16,7 @@ import { explainedConflict } from './refusal.js';
 export const discoveryResolvers: Resolvers = {
   Subscription: {
     jobProgress: {
-      subscribe: (_, { marketId: id, phase }, { feeds }) =>
-        feeds.discovery.jobProgress(marketId(id, 'marketId'), phase),
+      subscribe: (_, { marketId: id, phase }, context) => context.watch(jobProgress(marketId(id, 'marketId'), phase)),
       resolve: ({ state, observedAt }: Snapshot<JobProgress>, _: unknown, { metadata }: Context) => {
         metadata.noteSkipped(state.skipped);
         const { marketId, history } = state;

@@ -1,75 +1,91 @@
+import { LRUCache } from 'lru-cache';
+import type { Scope } from '../../auth/credentials.js';
 import { eventsTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
 import type { Feed } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
+import { Bulkhead } from '../../lib/bulkhead.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
-import type { BackfillLimiter } from './backfill-limiter.js';
 import type { EventQuery, EventsClient } from './client.js';
 import { follow, readBetween, reviveVectors } from './tail.js';
 import { type EventUpdate, type FleetTail, updatesAfter } from './updates.js';
 import { positionIn, updatesListId } from './updates-cursor.js';
 
-/** The subscriptions of the events domain. */
-export interface EventsFeed {
-  /**
-   * Events that are new or updated: each update once, the oldest update first (docs/upstream-api.md: GET events).
-   * @param vectors whether embeddings are selected.
-   * @param after the cursor behind which to continue; undefined to begin now.
-   * @throws NotConfigured, BadUserInput; while reading: UNAUTHENTICATED, FORBIDDEN, BAD_USER_INPUT.
-   */
-  eventUpdates(query: EventQuery, vectors: boolean, after: string | undefined): Promise<Feed<EventUpdate>>;
+/** Of one credential. Each holds up to 2,000 events until its client has them. */
+const maxConcurrent = 8;
+/** More than one credential can open. */
+const maxQueued = 100_000;
+const maxScopes = 2_000;
+
+/** Lets a few listeners of each credential read at a time what they have missed. The others wait in order. */
+export class BackfillLimiter {
+  readonly #ofScope = new LRUCache<Scope, Bulkhead>({ max: maxScopes });
+
+  /** Waits for a place. @returns the function that gives it back @throws the reason of the signal when that aborts */
+  async begin(scope: Scope, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    const bulkhead = this.#ofScope.get(scope) ?? new Bulkhead(maxConcurrent, maxQueued);
+    this.#ofScope.set(scope, bulkhead);
+    await new Promise<void>((resolve, reject) => {
+      const waiter = { start: resolve };
+      const withdraw = () => bulkhead.withdraw(waiter) && reject(signal.reason);
+      signal.addEventListener('abort', withdraw, { once: true });
+      bulkhead.enter(waiter);
+    });
+    return () => bulkhead.leave();
+  }
 }
 
-/** The feed for one client, until the signal of its request aborts. */
-export function createEventsFeed(
-  deps: ReaderDeps & {
-    readonly polling: Polling;
-    readonly events: EventsClient;
-    readonly backfillLimiter: BackfillLimiter;
-  },
-  { credential, scope, cancellation }: RequestAuth,
-): EventsFeed {
-  const pagesOf = (query: EventQuery, vectors: boolean, signal: AbortSignal) => {
-    const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
-    return readBetween(deps.events, query, vectors, async read => (await readUncached(deps, read, auth)).value);
-  };
+/** What the feed needs of the process. */
+interface FeedDeps extends ReaderDeps {
+  readonly polling: Polling;
+  readonly events: EventsClient;
+  readonly backfillLimiter: BackfillLimiter;
+}
 
-  /** What is about to be sent must be in the next list. */
-  const renew = () => deps.cache.generations.renew(eventsTag(scope));
-
-  return {
-    async eventUpdates(query, vectors, after) {
-      const filter = deps.events.filterOf(query);
-      const list = updatesListId(filter);
-      const position = after === undefined ? undefined : positionIn(after, list);
-      const tails = await deps.polling.watch<FleetTail>(
-        scope,
-        `event updates ${vectors} ${filter}`,
-        {
-          revive: reviveVectors,
-          async ask(before, signal) {
-            const tail = await follow(pagesOf(query, vectors, signal), before, Date.now());
-            if (tail.sent !== before?.sent) await renew();
-            return { ...tail, gateway: deps.polling.id };
-          },
-          same: (one, other) => one.updates.at(-1)?.key === other.updates.at(-1)?.key,
-          isFinal: () => false,
+/**
+ * Events that are new or updated: each update once, the oldest update first (docs/upstream-api.md: GET events).
+ * @param vectors whether embeddings are selected.
+ * @param after the cursor behind which to continue; undefined to begin now.
+ * @throws NotConfigured, BadUserInput; while reading: UNAUTHENTICATED, FORBIDDEN, BAD_USER_INPUT.
+ */
+export const eventUpdates =
+  (query: EventQuery, vectors: boolean, after: string | undefined) =>
+  async (deps: FeedDeps, { credential, scope, cancellation: { signal } }: RequestAuth): Promise<Feed<EventUpdate>> => {
+    const pages = (signal: AbortSignal) => {
+      const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
+      return readBetween(deps.events, query, vectors, async read => (await readUncached(deps, read, auth)).value);
+    };
+    /** What is about to be sent must be in the next list. */
+    const renew = () => deps.cache.generations.renew(eventsTag(scope));
+    const filter = deps.events.filterOf(query);
+    const list = updatesListId(filter);
+    const position = after === undefined ? undefined : positionIn(after, list);
+    const tails = await deps.polling.watch<FleetTail>(
+      scope,
+      `event updates ${vectors} ${filter}`,
+      {
+        revive: reviveVectors,
+        async ask(before, signal) {
+          const tail = await follow(pages(signal), before, Date.now());
+          if (tail.sent !== before?.sent) await renew();
+          return { ...tail, gateway: deps.polling.id };
         },
-        cancellation.signal,
-      );
-      const { signal } = cancellation;
-      const updates = updatesAfter(position, tails, pagesOf(query, vectors, signal), list, signal, {
-        begin: () => deps.backfillLimiter.begin(scope, signal),
-        foundNew: renew,
-      });
-      return {
-        isState: false,
-        isJoinable: position === undefined,
-        firstAfter: last => last && { kind: null, cursor: last.cursor, event: null, gap: false },
-        refresh: async () => {},
-        [Symbol.asyncIterator]: () => updates,
-      };
-    },
+        same: (one, other) => one.updates.at(-1)?.key === other.updates.at(-1)?.key,
+        isFinal: () => false,
+      },
+      signal,
+    );
+    const updates = updatesAfter(position, tails, pages(signal), list, signal, {
+      begin: () => deps.backfillLimiter.begin(scope, signal),
+      foundNew: renew,
+    });
+    return {
+      isState: false,
+      isJoinable: position === undefined,
+      firstAfter: last => last && { kind: null, cursor: last.cursor, event: null, gap: false },
+      refresh: async () => {},
+      [Symbol.asyncIterator]: () => updates,
+    };
   };
-}

@@ -17,6 +17,7 @@ import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { type EventQuery, filterParameters } from './client.js';
 import { withNames } from './company-events.js';
+import { eventUpdates } from './feed.js';
 import { isEntityName, queryOf } from './filter.js';
 import type { EventWindowWithCursor } from './loaders.js';
 import { type Event, type EventExtras, highestScore, type Observation } from './model.js';
@@ -51,7 +52,7 @@ export const eventsResolvers: Resolvers = {
   },
   Subscription: {
     eventUpdates: {
-      subscribe(_, { filter, after }, { feeds, lastEventId }, info) {
+      subscribe(_, { filter, after }, context, info) {
         for (const bound of ['from', 'to'] as const) {
           if (filter?.[bound] != null) {
             throw new BadUserInput(
@@ -61,8 +62,8 @@ export const eventsResolvers: Resolvers = {
           }
         }
         // An EventSource repeats its address with every reconnect: its header is newer than the argument.
-        const cursor = lastEventId ?? after ?? undefined;
-        return feeds.events.eventUpdates(queryOf(filter), selectsField(info, 'embeddings'), cursor);
+        const cursor = context.lastEventId ?? after ?? undefined;
+        return context.watch(eventUpdates(queryOf(filter), selectsField(info, 'embeddings'), cursor));
       },
       resolve: (update: EventUpdate) => update,
     },

@@ -10,49 +10,44 @@ import type { Exports } from './exports.js';
 import { type ExportRecord, statusOf } from './model.js';
 import { exportWith, noSuchExport } from './team-state.js';
 
-/** The subscriptions of the exports domain. */
-export interface ExportsFeed {
-  /**
-   * An export of a team, until it has ended. The store is read, so that it may run in another gateway.
-   * @throws while reading: NOT_FOUND; Forbidden as soon as the client no longer belongs to the team.
-   */
-  exportProgress(team: TeamKey, id: string): Promise<TopicSubscription<Snapshot<ExportRecord>>>;
+/** What the feed needs of the process. */
+interface FeedDeps {
+  readonly exports: Pick<Exports, 'stateOf'>;
+  readonly polling: Polling;
+  readonly teams: Reloadable<Teams>;
 }
 
-/** The feed for one client, until the signal of its request aborts. */
-export function createExportsFeed(
-  {
-    exports,
-    polling,
-    teams,
-  }: { readonly exports: Pick<Exports, 'stateOf'>; readonly polling: Polling; readonly teams: Reloadable<Teams> },
-  { credential, scope, cancellation: { signal } }: Pick<RequestAuth, 'credential' | 'scope' | 'cancellation'>,
-): ExportsFeed {
-  return {
-    async exportProgress(team, id) {
-      const subscription = await polling.watch<ExportRecord>(
-        scope,
-        `export ${JSON.stringify([team, id])}`,
-        {
-          async ask() {
-            const record = exportWith(await exports.stateOf(team), { id });
-            if (record === undefined) throw noSuchExport();
-            return record;
-          },
-          same: isDeepStrictEqual,
-          isFinal: record => statusOf(record) !== 'RUNNING',
+/**
+ * An export of a team, until it has ended. The store is read, so that it may run in another gateway.
+ * @throws while reading: NOT_FOUND; Forbidden as soon as the client no longer belongs to the team.
+ */
+export const exportProgress =
+  (team: TeamKey, id: string) =>
+  async (
+    { exports, polling, teams }: FeedDeps,
+    { credential, scope, cancellation: { signal } }: RequestAuth,
+  ): Promise<TopicSubscription<Snapshot<ExportRecord>>> => {
+    const subscription = await polling.watch<ExportRecord>(
+      scope,
+      `export ${JSON.stringify([team, id])}`,
+      {
+        async ask() {
+          const record = exportWith(await exports.stateOf(team), { id });
+          if (record === undefined) throw noSuchExport();
+          return record;
         },
-        signal,
-      );
-      const endIfMoved = () => {
-        if (teams.current.teamOf(credential)?.key !== team) subscription.fail(leftTeam());
-      };
-      teams.onReload(endIfMoved, signal);
-      // The teams may have changed since the request began.
-      endIfMoved();
-      return subscription;
-    },
+        same: isDeepStrictEqual,
+        isFinal: record => statusOf(record) !== 'RUNNING',
+      },
+      signal,
+    );
+    const endIfMoved = () => {
+      if (teams.current.teamOf(credential)?.key !== team) {
+        subscription.fail(new Forbidden('This client no longer belongs to the team of this export'));
+      }
+    };
+    teams.onReload(endIfMoved, signal);
+    // The teams may have changed since the request began.
+    endIfMoved();
+    return subscription;
   };
-}
-
-const leftTeam = () => new Forbidden('This client no longer belongs to the team of this export');

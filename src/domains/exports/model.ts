@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { MaybePromise } from '../../lib/maybe-promise.js';
 import { parseWebUrl } from '../../lib/web-url.js';
 
 const text = z.string();
@@ -92,7 +93,7 @@ export type TeamState = z.output<typeof teamState>;
 
 /** An export with what is stored for its team: its endpoint, and the exports that belong to it. */
 export interface TeamExport extends ExportRecord {
-  readonly team: TeamState;
+  readonly team: () => MaybePromise<TeamState>;
 }
 
 /** The state of a team for which nothing is stored yet. */

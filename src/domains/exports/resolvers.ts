@@ -12,8 +12,10 @@ import type {
 import { connectionOf, listId, pageRequest, windowOf } from '../../graphql/connection.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
+import { andThen } from '../../lib/maybe-promise.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
 import { loadSafeHtml } from './endpoint-response.js';
+import { exportProgress } from './feed.js';
 import { type Endpoint, type ExportRecord, statusOf, type TeamExport, type TeamState } from './model.js';
 import { type Payload, payloadOf } from './payload.js';
 import { type ExportKey, exportWith, recentExports, retryOfExport } from './team-state.js';
@@ -30,10 +32,10 @@ export const exportsResolvers: Resolvers = {
       const matches = matcherOf(filter);
       const page = pageRequest(pageArguments, exportListId(filter ?? {}));
       const team = await stateOf(context);
-      const found = recentExports(team).filter(matches);
-      const { start, end } = windowOf(page, found.length);
-      const records = found.slice(start, end).map(record => ({ ...record, team }));
-      return connectionOf(page.list, records, start, found.length);
+      const matching = recentExports(team).filter(matches);
+      const { start, end } = windowOf(page, matching.length);
+      const records = matching.slice(start, end).map(record => inTeam(team, record));
+      return connectionOf(page.list, records, start, matching.length);
     },
     export(_, { by }, context) {
       const key =
@@ -44,10 +46,10 @@ export const exportsResolvers: Resolvers = {
   Subscription: {
     exportProgress: {
       subscribe: (_, { exportId }, context) =>
-        context.feeds.exports.exportProgress(teamOf(context), checkedName(exportId, 'exportId')),
-      resolve: async ({ state }: Snapshot<ExportRecord>, _: unknown, context: Context) => ({
+        context.watch(exportProgress(teamOf(context), checkedName(exportId, 'exportId'))),
+      resolve: ({ state }: Snapshot<ExportRecord>, _: unknown, context: Context) => ({
         ...state,
-        team: await stateOf(context),
+        team: () => stateOf(context),
       }),
     },
   },
@@ -115,10 +117,12 @@ export const exportsResolvers: Resolvers = {
     id: ({ name }) => name,
   },
   Export: {
-    endpoint: ({ endpoint, team }) => team.endpoints.find(({ name }) => name === endpoint) ?? null,
+    endpoint: ({ endpoint, team }) =>
+      andThen(team(), ({ endpoints }) => endpoints.find(({ name }) => name === endpoint) ?? null),
     endpointName: ({ endpoint }) => endpoint,
-    retryOf: ({ retryOf, team }) => (retryOf === null ? null : inTeam(team, exportWith(team, { id: retryOf }))),
-    retriedBy: ({ id, team }) => inTeam(team, retryOfExport(team, id)),
+    retryOf: ({ retryOf, team }) =>
+      retryOf === null ? null : andThen(team(), state => found(state, exportWith(state, { id: retryOf }))),
+    retriedBy: ({ id, team }) => andThen(team(), state => found(state, retryOfExport(state, id))),
     isTest: ({ marketId }) => marketId === null,
     market: ({ marketId }) => (marketId === null ? null : { id: marketId }),
     outcome: record => statusOf(record),
@@ -144,13 +148,15 @@ export const exportsNodes = {
 /** What is stored for the client's team. */
 const stateOf = (context: Context) => context.exports.stateOf(teamOf(context));
 
-/** An export with its team; null if there is none. */
-const inTeam = (team: TeamState, record: ExportRecord | undefined): TeamExport | null =>
-  record === undefined ? null : { ...record, team };
+const inTeam = (team: TeamState, record: ExportRecord): TeamExport => ({ ...record, team: () => team });
+
+/** An export that was looked for in its team; null if there is none. */
+const found = (team: TeamState, record: ExportRecord | undefined) =>
+  record === undefined ? null : inTeam(team, record);
 
 async function exportBy(key: ExportKey, context: Context): Promise<TeamExport | null> {
   const team = await stateOf(context);
-  return inTeam(team, exportWith(team, key));
+  return found(team, exportWith(team, key));
 }
 
 /** The client that makes a request. */

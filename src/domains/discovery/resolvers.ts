@@ -10,7 +10,6 @@ import { checkedPrompt, criteriaBody } from './criteria-input.js';
 import { estimatedEnd, measured, overallProgress } from './estimate.js';
 import { type JobProgress, jobProgress } from './feed.js';
 import type { Job } from './model.js';
-import { explainedConflict } from './refusal.js';
 
 /** The fields of a market's discovery, and the steps of the discovery workflow. */
 export const discoveryResolvers: Resolvers = {
@@ -81,7 +80,10 @@ export const discoveryNodes = {
   Job: { parts: ({ marketId, phase, id }: Job) => [marketId, phase, id] },
 } satisfies NodeTypes<Context>;
 
-/** The result of a write. @throws Conflict that says what the state of the market is, if that refuses the write. */
+/**
+ * The result of a write.
+ * @throws Conflict that says what the state of the market is and what to do next, if that refuses the write and the jobs can be read.
+ */
 async function writeOrExplain<T>(
   write: Write<T>,
   id: string,
@@ -92,8 +94,23 @@ async function writeOrExplain<T>(
     return await writer.write(write);
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
-    throw await explainedConflict(error, step, phase => loaders.discovery.jobs(id, phase));
+    const jobs = [loaders.discovery.jobs(id, 'DISCOVERY'), loaders.discovery.jobs(id, 'PUBLISH')] as const;
+    const [discovery, publication] = await Promise.all(jobs).catch(() => {
+      throw error;
+    });
+    throw new Conflict(`The market cannot be ${step} now: ${stateOf(discovery, publication)}`, error.upstream);
   }
+}
+
+function stateOf(discovery: readonly Job[], publication: readonly Job[]): string {
+  const isRunning = ({ finished }: Job) => !finished;
+  if (publication.some(isRunning)) {
+    return 'it is being published already; `jobProgress(phase: PUBLISH)` says when that has ended';
+  }
+  if (discovery.some(isRunning)) return 'its discovery is still running; `jobProgress` says when it has ended';
+  if (discovery.length === 0) return 'it has no discovery yet; begin one with `startDiscovery`';
+  if (publication.length > 0) return 'it was published already';
+  return 'its discovery has ended, so perhaps no company is included; include companies with `reviewCompanies`';
 }
 
 /** The domains to review; undefined for all. @throws BadUserInput */

@@ -1,8 +1,18 @@
 import { eventsTag } from '../../data/cache/keys.js';
 import { Vector } from '../../data/embeddings/vector.js';
-import type { Parsed, Read } from '../../data/reader.js';
+import type { Fetch, Parsed, Read } from '../../data/reader.js';
 import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
-import { type Event, type EventPage, eventPage, type Observation, observation } from './model.js';
+import { maxPageSize } from '../../graphql/input.js';
+import {
+  type Event,
+  type EventExtras,
+  type EventPage,
+  eventPage,
+  type ListPosition,
+  type Observation,
+  observation,
+} from './model.js';
+import { follow, type ReadBetween } from './tail.js';
 
 /** The query parameters of the event list (docs/upstream-api.md: GET events). For each parameter that is left out, the service uses its default. */
 export interface EventQuery {
@@ -34,13 +44,21 @@ export type EventsClient = ReturnType<typeof createEventsClient>;
 
 /** @param searchParam name of the free-text parameter, which the specification does not show. */
 export function createEventsClient(searchParam: string | undefined) {
-  return {
+  const client = {
     /** The filter of a query without its range of times. Equal for equal filters. @throws NotConfigured as `page` does. */
     filterOf: (query: EventQuery): string =>
       parameters({ ...query, from: undefined, to: undefined }, 1, 1, searchParam).toString(),
 
-    /** GET /v2/events-monitor/events. @throws NotConfigured if the query has a `search`, but the name of its parameter is not configured. */
-    page: (query: EventQuery, page: number, pageSize: number, vectors: boolean): Read<EventPage, Vectors> => ({
+    /**
+     * GET /v2/events-monitor/events. The position of the list is read just before: what comes between the two is behind the position, and perhaps on the page.
+     * @throws NotConfigured if the query has a `search`, but the name of its parameter is not configured.
+     */
+    page: (
+      query: EventQuery,
+      page: number,
+      pageSize: number,
+      { vectors, position }: EventExtras,
+    ): Read<EventPage, Vectors> => ({
       request: {
         family: 'events',
         address: 'base',
@@ -52,8 +70,14 @@ export function createEventsClient(searchParam: string | undefined) {
       },
       tag: eventsTag,
       outlivesTag: true,
-      parse(body) {
-        const value = requestedPage(body, page, pageSize);
+      ...(position && {
+        async before(fetch: Fetch): Promise<ListPosition> {
+          const { from, seen } = await follow(client.between(query, false, fetch), undefined, Date.now());
+          return { from, seen };
+        },
+      }),
+      parse(body, before) {
+        const value = { ...requestedPage(body, page, pageSize), position: before as ListPosition | undefined };
         return vectors ? splitPage(value) : { value };
       },
       join: (value, found) => ({
@@ -61,6 +85,16 @@ export function createEventsClient(searchParam: string | undefined) {
         events: value.events.map(event => event && withVector(event, vectorOf(found, event.id))),
       }),
     }),
+
+    /** Reads the events that match a query, whatever its own range is. @param fetch reads from the service. */
+    between:
+      (query: EventQuery, vectors: boolean, fetch: Fetch): ReadBetween =>
+      async (page, from, to, pageSize = maxPageSize) => {
+        const read = client.page({ ...query, from, to }, page, pageSize, { vectors, position: false });
+        const { events, totalItems } = await fetch(read);
+        const readable = events.filter(event => event !== null);
+        return { events: readable, totalItems, skipped: events.length - readable.length };
+      },
 
     /** GET /v2/events-monitor/observation/{id}. */
     observation: (id: string, vectors: boolean): Read<Observation, Vectors> => ({
@@ -83,6 +117,7 @@ export function createEventsClient(searchParam: string | undefined) {
       join: (value, found) => ({ ...value, textEmbedding: vectorOf(found, value.id) }),
     }),
   };
+  return client;
 }
 
 /** The parameters that filter the list, where `search` has its own name. */

@@ -3,7 +3,7 @@ import { UpstreamBadInput } from '../../errors.js';
 import { maxPageSize } from '../../graphql/input.js';
 import type { EventQuery } from './client.js';
 import type { Event, EventExtras, EventPage } from './model.js';
-import { commonPosition } from './position.js';
+import { commonPosition } from './updates-cursor.js';
 
 /** A request for the first events of one company. */
 export interface CompanyEventsRequest {

@@ -8,7 +8,7 @@ import type { RequestAuth } from '../../data/upstream/request.js';
 import { Bulkhead } from '../../lib/bulkhead.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { EventQuery, EventsClient } from './client.js';
-import { follow, readBetween, reviveVectors } from './tail.js';
+import { follow, reviveVectors } from './tail.js';
 import { type EventUpdate, type FleetTail, updatesAfter } from './updates.js';
 import { positionIn, updatesListId } from './updates-cursor.js';
 
@@ -55,7 +55,7 @@ export const eventUpdates =
   async (deps: FeedDeps, { credential, scope, cancellation: { signal } }: RequestAuth): Promise<Feed<EventUpdate>> => {
     const pages = (signal: AbortSignal) => {
       const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
-      return readBetween(deps.events, query, vectors, async read => (await readUncached(deps, read, auth)).value);
+      return deps.events.between(query, vectors, async read => (await readUncached(deps, read, auth)).value);
     };
     /** What is about to be sent must be in the next list. */
     const renew = () => deps.cache.generations.renew(eventsTag(scope));

@@ -5,18 +5,13 @@ import { maxPageSize } from '../../graphql/input.js';
 import type { EventQuery, EventsClient } from './client.js';
 import { type CompanyEventsRequest, type ReadPage, readCompanyEvents, withNames } from './company-events.js';
 import type { Event, EventExtras, EventPage } from './model.js';
-import { commonPosition, positionedPage } from './position.js';
 import { type Plot, readStatistics } from './statistics.js';
-import { cursorBehind, updatesListId } from './updates-cursor.js';
+import { commonPosition, cursorBehind, updatesListId } from './updates-cursor.js';
 
 /** The reads of the events domain for one request. @param statisticsLimit the most events that one `eventStatistics` reads. */
 export function createEventsLoaders(reader: Reader, client: EventsClient, statisticsLimit: number) {
-  const page: ReadPage = async (query, number, pageSize, { vectors, position }) =>
-    reader.read(
-      position
-        ? positionedPage(client, query, number, pageSize, vectors)
-        : client.page(query, number, pageSize, vectors),
-    );
+  const page: ReadPage = async (query, number, pageSize, extras) =>
+    reader.read(client.page(query, number, pageSize, extras));
   const withCursor = (query: EventQuery, { position, ...window }: EventWindow) => ({
     ...window,
     /** Undefined if the position is not wanted. */

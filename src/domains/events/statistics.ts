@@ -3,6 +3,7 @@ import { maxPageSize } from '../../graphql/input.js';
 import { countValues } from '../../lib/count-values.js';
 import { type EventQuery, endOf, startOf } from './client.js';
 import { type Event, type EventPage, highestScore, newestVersions } from './model.js';
+import { divide } from './tail.js';
 
 /** The length of a bucket. Weeks begin on Monday; all buckets begin at 00:00 UTC, or at a full hour. */
 type EventInterval = 'HOUR' | 'DAY' | 'WEEK' | 'MONTH';
@@ -69,14 +70,15 @@ async function newestOf(
   read: ReadEvents,
 ): Promise<EventQuery> {
   const queryFrom = (time: number) => ({ ...query, from: iso(time), to: query.to ?? iso(to) });
-  let [tooMany, few, countOfFew] = [from, to, 0];
-  for (let division = 0; division < maxDivisions && countOfFew <= limit / 2 && few - tooMany > 1; division += 1) {
-    const middle = Math.floor((tooMany + few) / 2);
-    const { totalItems } = await read(queryFrom(middle), 1, 1);
-    if (totalItems > limit) tooMany = middle;
-    else [few, countOfFew] = [middle, totalItems];
-  }
-  return queryFrom(countOfFew === 0 ? tooMany : few);
+  let [divisions, count] = [0, 0];
+  const isEnough = (lengthMs: number) => divisions >= maxDivisions || count > limit / 2 || lengthMs <= 1;
+  const { low, high } = await divide(from, to, isEnough, async time => {
+    divisions += 1;
+    const { totalItems } = await read(queryFrom(time), 1, 1);
+    if (totalItems <= limit) count = totalItems;
+    return totalItems > limit;
+  });
+  return queryFrom(count === 0 ? low : high);
 }
 
 /** Reads the pages after the first one, and each event once: the list may change between two calls. */

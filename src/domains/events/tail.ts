@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Vector } from '../../data/embeddings/vector.js';
-import type { Read } from '../../data/reader.js';
 import { known } from '../../data/upstream/schema-drift.js';
 import { maxPageSize } from '../../graphql/input.js';
-import type { EventQuery, EventsClient, Vectors } from './client.js';
-import { type Event, type EventPage, type ListPosition, newestVersions } from './model.js';
+import { type Event, type ListPosition, newestVersions } from './model.js';
 
 /** An event as of one update. `key` identifies the update; `foundAt` is the time of the gateway, in milliseconds since 1970. */
 interface TailUpdate {
@@ -48,20 +46,6 @@ export interface TailPage {
 
 /** Reads one page of the events between two times, inclusive. @param pageSize 100 if it is left out. */
 export type ReadBetween = (page: number, from: string, to: string, pageSize?: number) => Promise<TailPage>;
-
-/** Reads the events that match a query, whatever its own range is. @param fetch reads from the service. */
-export function readBetween(
-  client: EventsClient,
-  query: EventQuery,
-  vectors: boolean,
-  fetch: (read: Read<EventPage, Vectors>) => Promise<EventPage>,
-): ReadBetween {
-  return async (page, from, to, pageSize = maxPageSize) => {
-    const { events, totalItems } = await fetch(client.page({ ...query, from, to }, page, pageSize, vectors));
-    const readable = events.filter(event => event !== null);
-    return { events: readable, totalItems, skipped: events.length - readable.length };
-  };
-}
 
 const dayMs = 86_400_000;
 /** An update may appear in the list some time after its `lastUpdated`. */
@@ -137,9 +121,9 @@ async function newestEvents(read: ReadBetween, earliest: number, now: number, to
   const start = await startOfNewest(read, from, now, to);
   const all = await readAll(read, iso(start), to, maxAtStart);
   if (!all.isTooLong) return { start, events: all.events };
-  const late = await divide(start, Math.max(now, start + 2 * overlapMs), minLookBackMs, async time => {
-    return (await read(1, iso(time), to, 1)).totalItems > maxAtStart;
-  });
+  const isTooEarly = async (time: number) => (await read(1, iso(time), to, 1)).totalItems > maxAtStart;
+  const isShort = (lengthMs: number) => lengthMs <= minLookBackMs;
+  const late = await divide(start, Math.max(now, start + 2 * overlapMs), isShort, isTooEarly);
   return { start: late.high, events: (await readAll(read, iso(late.high), to, maxAtStart)).events };
 }
 
@@ -150,14 +134,19 @@ async function newestEvents(read: ReadBetween, earliest: number, now: number, to
 async function startOfNewest(read: ReadBetween, earliest: number, now: number, to: string): Promise<number> {
   // Only the length of the list matters here.
   const hasUpdates = async (time: number) => (await read(1, iso(time), to, 1)).totalItems > 0;
-  const { low } = await divide(earliest, now, overlapMs, hasUpdates);
+  const { low } = await divide(earliest, now, lengthMs => lengthMs <= overlapMs, hasUpdates);
   return Math.max(earliest, low - overlapMs);
 }
 
-/** Divides a range of time until it is short enough: something holds at its low end, and does not at its high end. */
-async function divide(low: number, high: number, lengthMs: number, holds: (time: number) => Promise<boolean>) {
+/** Divides a range of time in halves until it is short enough: something holds at its low end, and does not at its high end. */
+export async function divide(
+  low: number,
+  high: number,
+  isEnough: (lengthMs: number) => boolean,
+  holds: (time: number) => Promise<boolean>,
+) {
   let range = { low, high };
-  while (range.high - range.low > lengthMs) {
+  while (!isEnough(range.high - range.low)) {
     const middle = Math.floor((range.low + range.high) / 2);
     range = (await holds(middle)) ? { low: middle, high: range.high } : { low: range.low, high: middle };
   }

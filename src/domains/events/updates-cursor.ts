@@ -1,6 +1,6 @@
 import { BadUserInput } from '../../errors.js';
 import { type ListId, listId, readCursor, writeCursor } from '../../graphql/connection.js';
-import type { Event, ListPosition } from './model.js';
+import type { Event, EventPage, ListPosition } from './model.js';
 import { hashBytes, hashOf, updateKey, updateTime } from './tail.js';
 
 /**
@@ -62,6 +62,16 @@ export const positionAt = ({ from, seen }: ListPosition): Position => ({
   fromHash: '',
   seen: new Map(seen.map(key => [hashOf(key), updateTime(key)])),
 });
+
+/** What the list had before each of these pages was read, which may have been at different times. Undefined if that was not wanted. */
+export function commonPosition(pages: readonly EventPage[]): ListPosition | undefined {
+  const positions = pages.flatMap(({ position }) => position ?? []);
+  if (positions.length < 2) return positions[0];
+  const known = positions.map(({ from, seen }) => ({ from, keys: new Set(seen) }));
+  const isInEach = (key: string) => known.every(({ from, keys }) => updateTime(key) < from || keys.has(key));
+  const seen = new Set(positions.flatMap(position => position.seen));
+  return { from: Math.min(...positions.map(({ from }) => from)), seen: [...seen].filter(isInEach) };
+}
 
 /** Where a subscription continues behind a list of which the client has some events: behind the position of the list, but for these events. */
 export function cursorBehind({ from, seen }: ListPosition, events: readonly (Event | null)[], list: ListId): string {

@@ -5,6 +5,7 @@ import { request } from 'undici';
 import { type CachedResponse, represent } from '../src/http/response-cache/store.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
+import { begun, hold } from './support/hold.js';
 import { market, publishMarket, readMarket, recordCallsOf, startPair } from './support/market-pair.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { overSse } from './support/streams.js';
@@ -155,10 +156,21 @@ describe.each([
     expect([await get(2), await get(3)]).toEqual([2, 3]);
   });
 
+  /** The answers to 64 equal requests, of which all but one wait for the answer to the first. */
+  async function answersTogether<T>(send: () => Promise<T>): Promise<T[]> {
+    const before = await keptBy(at());
+    const release = hold(sandbox, /events$/);
+    const answers = Array.from({ length: 64 }, send);
+    await begun(at().url, answers.length);
+    release();
+    const all = await Promise.all(answers);
+    expect(await keptBy(at())).toBe(before + all.length - 1);
+    return all;
+  }
+
   test('equal requests of one moment are one execution', async () => {
     const query = fresh();
-    sandbox.tell({ path: /events$/, delayMs: 300 });
-    const answers = await Promise.all(Array.from({ length: 64 }, () => post(at(), query)));
+    const answers = await answersTogether(() => post(at(), query));
     expect(new Set(answers.map(({ body }) => body.toString())).size).toBe(1);
     expect(sandbox.calls.count('/v2/events-monitor/events')).toBe(1);
   });
@@ -177,13 +189,10 @@ describe.each([
     };
     await send({ variables: { first: ++size }, extensions: { persistedQuery } });
     sandbox.reset();
-    sandbox.tell({ path: /events$/, delayMs: 300 });
     const variables = { first: ++size };
-    const before = await keptBy(at());
-    const answers = await Promise.all(Array.from({ length: 64 }, () => send({ variables, ...more })));
+    const answers = await answersTogether(() => send({ variables, ...more }));
     expect(new Set(answers).size).toBe(1);
     expect(JSON.parse(answers[0] ?? '').data.events.nodes).toHaveLength(variables.first);
-    expect(await keptBy(at())).toBe(before + 63);
     expect(sandbox.calls.count('/v2/events-monitor/events')).toBe(1);
   });
 
@@ -195,17 +204,17 @@ describe.each([
     ];
     for (const body of bodies) {
       sandbox.reset();
-      sandbox.tell({ path: /reviews$/, delayMs: 200 });
+      const release = hold(sandbox, /reviews$/);
       const send = () =>
         request(`${at().url}/graphql`, {
           method: 'POST',
           headers: { 'content-type': 'application/json', ...key },
           body,
         }).then(({ body: received }) => received.json());
-      expect(await Promise.all([send(), send()])).toEqual(
-        Array(2).fill({ data: { reviewCompanies: { marketId: '4' } } }),
-      );
-      expect(sandbox.calls.count(/reviews$/)).toBe(2);
+      const answers = [send(), send()];
+      await until(() => sandbox.calls.count(/reviews$/) === 2);
+      release();
+      expect(await Promise.all(answers)).toEqual(Array(2).fill({ data: { reviewCompanies: { marketId: '4' } } }));
     }
   });
 
@@ -354,16 +363,18 @@ describe('what a write or a poll has changed', () => {
     test('a read that was under way answers those who asked before, and no one after', async () => {
       await one.query(publishMarket);
       sandbox.calls.clear();
-      sandbox.tell({ path: /\/dev\/markets/, delayMs: 400, times: 1 });
+      const release = hold(sandbox, /\/dev\/markets/, 1);
       const early = other.query(`{ market(id: ${market}) { name } }`);
       await until(() => recordCalls() === 1);
       await one.query(
         `mutation { reviewCompanies(input: { marketId: ${market}, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }`,
       );
       sandbox.calls.clear();
-      await other.query(`{ market(id: ${market}) { name } }`);
+      const late = other.query(`{ market(id: ${market}) { name } }`);
+      await begun(other.url, 2);
+      release();
+      for (const { errors } of await Promise.all([early, late])) expect(errors).toBeUndefined();
       expect(recordCalls()).toBe(1);
-      expect((await early).errors).toBeUndefined();
     });
 
     test('whose outcome is unknown, what was kept is stale', async () => {

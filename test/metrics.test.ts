@@ -9,12 +9,15 @@ import { Reloadable } from '../src/config/reloadable.js';
 import { createMetrics } from '../src/observability/metrics.js';
 import { newOperationInfo } from '../src/observability/operation-info.js';
 import { createOperationNames } from '../src/observability/operation-names.js';
+import type { Sandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { begun, hold } from './support/hold.js';
 import { counted } from './support/metrics.js';
 import { overSse, overWebsocket } from './support/streams.js';
 import { until } from './support/until.js';
 
 const ignore = () => {};
+const sandboxOf = ({ sandbox }: TestGateway) => sandbox as Sandbox;
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -101,9 +104,12 @@ test('reads are counted by endpoint family and source', async () => {
   expect([await reads('events', 'network'), await reads('events', 'memory')]).toEqual([1, 1]);
   expect(await reads('companies', 'network')).toBe(0);
 
-  gateway.sandbox?.tell({ path: /companies$/, delayMs: 300 });
+  const release = hold(sandboxOf(gateway), /companies$/);
   const query = '{ market(id: 1) { companies(first: 1) { totalCount } } }';
-  await Promise.all([1, 2, 3].map(() => gateway.query(query, {}, explained)));
+  const all = [1, 2, 3].map(() => gateway.query(query, {}, explained));
+  await begun(gateway.url, all.length);
+  release();
+  await Promise.all(all);
   expect([await reads('companies', 'network'), await reads('companies', 'flight')]).toEqual([1, 2]);
 });
 
@@ -115,9 +121,12 @@ test('calls to the service are counted by family and status', async () => {
 
 test('requests that the response cache answers are counted by tier', async () => {
   const kept = (tier: string) => counted(gateway.url, 'gateway_response_cache_hits_total', { tier });
-  gateway.sandbox?.tell({ path: /events$/, delayMs: 300 });
+  const release = hold(sandboxOf(gateway), /events$/);
   const query = '{ events(first: 4) { totalCount } }';
-  await Promise.all([1, 2, 3].map(() => gateway.query(query)));
+  const all = [1, 2, 3].map(() => gateway.query(query));
+  await begun(gateway.url, all.length);
+  release();
+  await Promise.all(all);
   expect(await kept('flight')).toBe(2);
   await gateway.query(query);
   expect(await kept('memory')).toBe(1);
@@ -150,7 +159,7 @@ describe('operations are counted', () => {
 
   test('as ABANDONED if the client disconnects before the response', async () => {
     await send('query Slow { events(first: 8) { totalCount } }');
-    gateway.sandbox?.tell({ path: /events$/, delayMs: 2_000, times: 1 });
+    gateway.sandbox?.tell({ path: /events$/, hang: true, times: 1 });
     const leaving = new AbortController();
     const body = JSON.stringify({ query: 'query Slow { events(first: 7) { totalCount } }' });
     const headers = { ...demoHeaders, 'content-type': 'application/json' };

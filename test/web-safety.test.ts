@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { Redis } from 'ioredis';
@@ -13,6 +14,7 @@ import { refuseUnreadable, safeHeaders } from '../src/http/web-safety.js';
 import { createProxyHeaders } from '../src/lib/network.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, startOverSandbox, type TestGateway, wireOrigin } from './support/gateway.js';
+import { hold } from './support/hold.js';
 import { ofTheRun } from './support/of-the-run.js';
 import { startRedis } from './support/redis.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
@@ -429,7 +431,7 @@ describe('a request that is refused', () => {
 
   test('while the gateway closes has them too', async () => {
     const closing = await startGateway({ sandbox });
-    sandbox.tell({ path: /events$/, delayMs: 500, times: 1 });
+    const release = hold(sandbox, /events$/, 1);
     const before = sandbox.calls.count();
     const { hostname, port } = new URL(closing.url);
     const socket = connect(Number(port), hostname);
@@ -438,7 +440,10 @@ describe('a request that is refused', () => {
     const answers = text(socket);
     await until(() => sandbox.calls.count() > before);
     const closed = closing.close();
-    socket.write(request('GET /schema.graphql?sessionId=a-secret'));
+    await new Promise(resolve => socket.write(request('GET /schema.graphql?sessionId=a-secret'), resolve));
+    // The gateway, which is in this process, reads it.
+    for (let turn = 0; turn < 20; turn += 1) await nextTurn();
+    release();
     await closed;
     expectRefused((await answers).slice((await answers).lastIndexOf('HTTP/1.1')));
   });

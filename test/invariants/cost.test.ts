@@ -230,6 +230,24 @@ test.each(queries)('%s do not block the event loop, however many there are', asy
   for (const count of [1, 20, 50, 98]) await expectShort(query(count));
 });
 
+test.each([
+  [
+    'fragments that double',
+    `{ ...F0 } ${repeated(60, i => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`)} fragment F60 on Query { viewer { team } }`,
+  ],
+  ['1,999 opened lists', `{ events(filter: ${'['.repeat(1_990)}`],
+  ['1,999 opened braces', '{'.repeat(1_999)],
+  ['999 nested fragments', `{ ${'... { '.repeat(990)}`],
+  ['a fragment that spreads itself', '{ ...F } fragment F on Query { ...F viewer { team } }'],
+  ['a megabyte of commas', `{ viewer { team } ${','.repeat(1_000_000)} }`],
+  [
+    'a long text in a fragment that is spread often',
+    `{ ${'...F '.repeat(20)} } fragment F on Query { events(filter: { search: "${'a'.repeat(900_000)}" }) { totalCount } }`,
+  ],
+])('a document with %s does not block the event loop', async (_, query) => {
+  expect([200, 400]).toContain((await expectShort(query)).status);
+});
+
 const longTexts = numbered(10, () => 'D'.repeat(99_000));
 const longId = Buffer.from(`[${'{},'.repeat(24_000)}{}]`).toString('base64url');
 

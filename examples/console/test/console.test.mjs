@@ -80,7 +80,7 @@ check('without a network for 10 seconds, the page recovers by itself', async () 
   await badge().filter({ hasText: 'Reconnecting' }).waitFor();
   await page.waitForTimeout(10_000);
   on.network.restore();
-  await badge().filter({ hasText: 'Live' }).waitFor({ timeout: 60_000 });
+  await badge().filter({ hasText: 'Live' }).waitFor();
   await newUpdate();
   on.complaints.length = 0;
 });
@@ -100,14 +100,14 @@ check('a discovery runs to its end, and its market is reviewed and published', a
   const early = await bar.evaluate(({ value }) => value);
   await page.waitForFunction(value => (document.querySelector('progress')?.value ?? 1) > value, early);
   await on.look('discover');
-  await page.getByRole('link', { name: /^Review/ }).click({ timeout: 90_000 });
+  await page.getByRole('link', { name: /^Review/ }).click();
   await page.getByRole('button', { name: /^Include all/ }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Include all' }).click();
   await page.getByText(/^All .* included\./).waitFor();
   await on.look('review');
   await page.getByRole('button', { name: 'Publish' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click();
-  await page.getByRole('table', { name: 'Companies' }).waitFor({ timeout: 90_000 });
+  await page.getByRole('table', { name: 'Companies' }).waitFor();
   await page.goto(`${on.origin}/markets`);
   await page.getByRole('link', { name: 'Sustainable Packaging Start-ups' }).waitFor();
   await page.getByPlaceholder('A word of its name').fill('packaging');

@@ -230,7 +230,7 @@ check('the page of an endpoint opens after five seconds, unless the user or the 
   };
   await exportMarket();
   await page.getByText(/opens in \d s/).waitFor();
-  const opened = await page.waitForEvent('popup', { timeout: 20_000 });
+  const opened = await page.waitForEvent('popup');
   assert.match(opened.url(), /icon\.svg$|blank/);
   await opened.close();
   await page.getByRole('link', { name: 'Open it again' }).waitFor();
@@ -261,7 +261,7 @@ for (const [how, fail, mend] of [
     await page.getByRole('link', { name: 'Exports' }).click();
     await page.waitForTimeout(4_000);
     await mend();
-    await page.getByRole('heading', { name: 'Exports', level: 1 }).waitFor({ timeout: 60_000 });
+    await page.getByRole('heading', { name: 'Exports', level: 1 }).waitFor();
     await page.getByRole('button', { name: 'Register' }).waitFor();
     on.complaints.length = 0;
   });

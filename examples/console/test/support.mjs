@@ -79,7 +79,8 @@ async function startConsole() {
   });
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: 'light' });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  // What takes longer hangs, on any machine.
+  page.setDefaultTimeout(120_000);
   // What the browser complained about. A step that takes the network away expects it.
   const complaints = [];
   page.on('console', message => message.type() === 'error' && complaints.push(message.text()));

@@ -192,9 +192,10 @@ export function responseKey(
   body: Buffer | undefined,
 ): ScopedKey {
   // A whole response also serves a client that takes parts.
-  let key = `${version} ${method} ${withoutSessionIds(url)}\n${withoutParts(headers.accept)}\n`;
-  for (const name of keyHeaders) key += `${headers[name] ?? ''}\n`;
-  return scopedKey(scope, key + (body?.toString('latin1') ?? ''));
+  const place = `${version} ${method} ${withoutSessionIds(url)}`;
+  const given = keyHeaders.map(name => headers[name]);
+  // One piece: the pieces of a text that is added up stay in memory for as long as it is a key.
+  return scopedKey(scope, [place, withoutParts(headers.accept), ...given, body?.toString('latin1')].join('\n'));
 }
 
 /** The parameters of a GET that name its document. */

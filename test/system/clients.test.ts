@@ -7,13 +7,16 @@ import { promisify } from 'node:util';
 import { ApolloClient, gql, HttpLink, InMemoryCache } from '@apollo/client';
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type OperationResult, gql as urqlGql } from '@urql/core';
-import { isObjectType } from 'graphql';
+import { gql as urqlGql } from '@urql/core';
+import { isAbstractType, isObjectType } from 'graphql';
 import relay from 'relay-runtime';
-import { createUrqlClient, keys } from '../../examples/clients/src/urql.js';
+import WebSocket from 'ws';
+import { createUrqlClient, keys, possibleTypes } from '../../examples/clients/src/urql.js';
+import { startSandbox } from '../../src/sandbox/server.js';
 import { createSchema } from '../../src/schema.js';
 import { demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
 import { reply, type StubService, startStubService } from '../support/stub-service.js';
+import { until } from '../support/until.js';
 
 /** The service numbers the topics, groups, jobs and companies of each market from the start. */
 const bodies: Record<string, (market: string) => unknown> = {
@@ -111,7 +114,13 @@ test('the normalized cache of urql keeps two markets apart, and knows every type
   const types = objectTypes.map(({ name }) => name).filter(name => !/^(__.*|Query|Mutation|Subscription)$/.test(name));
   expect(Object.keys(keys).sort()).toEqual(types.sort());
   for (const type of objectTypes.filter(isNode)) expect(keys[type.name]?.({ nodeId: 'n' } as never)).toBe('n');
-  const { client } = createUrqlClient(gateway.url, demoHeaders);
+  const abstract = Object.values(schema.getTypeMap()).filter(isAbstractType);
+  const sorted = (names: string[] = []) => names.toSorted();
+  expect(Object.keys(possibleTypes).sort()).toEqual(abstract.map(({ name }) => name).sort());
+  for (const type of abstract) {
+    expect(sorted(possibleTypes[type.name])).toEqual(sorted(schema.getPossibleTypes(type).map(({ name }) => name)));
+  }
+  const client = createUrqlClient(gateway.url, { subscribe: () => () => {} }, demoHeaders);
   const query = urqlGql(`query ($id: ID!) { market(id: $id) { ${selection} } }`);
   for (const id of ['1', '2']) await client.query(query, { id });
   const calls = stub.calls.length;
@@ -122,17 +131,43 @@ test('the normalized cache of urql keeps two markets apart, and knows every type
   expect(stub.calls.length).toBe(calls);
 });
 
-test('urql subscribes over Server-Sent Events', async () => {
-  const { client, stream } = createUrqlClient(gateway.url, demoHeaders);
-  const subscription = urqlGql('subscription { jobProgress(marketId: "1") { jobs { nodeId workflowName } } }');
-  const { data, error } = await new Promise<OperationResult>(resolve => {
-    const { unsubscribe } = client.subscription(subscription, {}, stream).subscribe(result => {
-      resolve(result);
-      setImmediate(() => unsubscribe());
-    });
-  });
-  expect(error).toBeUndefined();
-  expect(data.jobProgress.jobs).toMatchObject([{ workflowName: 'Job of 1' }]);
+test('urql follows a list of events over the socket, and continues behind the last one after it was lost', async () => {
+  const sandbox = await startSandbox();
+  const own = await startGateway({ sandbox, env: { POLL_INTERVAL_MS: '200' } });
+  // A page has these from its browser.
+  const credential = JSON.stringify({ type: 'connection_init', payload: demoHeaders });
+  class Signed extends WebSocket {
+    constructor(_address: string, protocols: string) {
+      super(`${own.url.replace('http', 'ws')}/graphql`, protocols);
+    }
+    override send(text: string): void {
+      super.send(text.includes('"connection_init"') ? credential : text);
+    }
+  }
+  Object.assign(globalThis, { WebSocket: Signed });
+  const { socket, reconnect } = await import('../../examples/clients/src/socket.js');
+  try {
+    const client = createUrqlClient(own.url, socket, demoHeaders);
+    const { data } = await client.query(urqlGql('{ events(first: 1) { updatesCursor } }'), {});
+    const updates = urqlGql(
+      'subscription ($after: String) { eventUpdates(after: $after) { cursor event { nodeId title } } }',
+    );
+    const titles: string[] = [];
+    const { unsubscribe } = client
+      .subscription(updates, { after: data?.events.updatesCursor })
+      .subscribe(({ data }) => titles.push(data?.eventUpdates.event?.title));
+    for (const title of ['first', 'second', 'third']) {
+      sandbox.publishEvent({ title });
+      await until(() => titles.includes(title), 30_000);
+      reconnect();
+    }
+    unsubscribe();
+    expect(titles).toEqual(['first', 'second', 'third']);
+  } finally {
+    await own.close();
+    await sandbox.close();
+    Object.assign(globalThis, { WebSocket: undefined });
+  }
 });
 
 describe('generated types have no null where @semanticNonNull says that it is an error', () => {

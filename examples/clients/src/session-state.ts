@@ -1,2 +1,2 @@
-/** When the session is over, the page shows its sign-in form. */
+/** Stands for the state of your page: while the session is over, it shows the sign-in form. */
 export const session = { isOver: false };

@@ -12,24 +12,39 @@ const connection = createClient({
   retryWait: retries => sleep(Math.min(1_000 * 2 ** retries, 30_000) * (0.5 + Math.random() / 2)),
 });
 
+interface Updates {
+  readonly eventUpdates?: { readonly cursor?: string } | null;
+}
+
 /** Subscriptions that ended without a session. They start again after the next sign-in. */
 const waiting = new Set<() => void>();
 
 export const socket: Client = {
   ...connection,
   subscribe(payload, sink) {
+    // graphql-ws sends this object again after each reconnect: `eventUpdates(after: $after)` continues behind its last `cursor`.
+    const variables = { ...payload.variables };
+    const next: typeof sink.next = result => {
+      const updates = (result.data as Updates | null | undefined)?.eventUpdates;
+      if (updates?.cursor) variables.after = updates.cursor;
+      sink.next(result);
+    };
     let stop = () => {};
     const start = () => {
-      stop = connection.subscribe(payload, {
-        ...sink,
-        error: problem => {
-          if (!isUnauthenticated(problem)) return sink.error(problem);
-          stop();
-          session.isOver = true;
-          waiting.add(start);
-          stop = () => waiting.delete(start);
+      stop = connection.subscribe(
+        { ...payload, variables },
+        {
+          ...sink,
+          next,
+          error: problem => {
+            if (!isUnauthenticated(problem)) return sink.error(problem);
+            stop();
+            session.isOver = true;
+            waiting.add(start);
+            stop = () => waiting.delete(start);
+          },
         },
-      });
+      );
     };
     start();
     return () => stop();
@@ -38,6 +53,7 @@ export const socket: Client = {
 
 /** Call this after signing in and signing out: it reconnects with the current credential and starts all subscriptions again. */
 export function reconnect(): void {
+  session.isOver = false;
   connection.terminate();
   const starts = [...waiting];
   waiting.clear();

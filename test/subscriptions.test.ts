@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { Sandbox } from '../src/sandbox/server.js';
-import type { SubscriptionBounds } from '../src/subscriptions/limits.js';
+import type { SubscriptionBounds } from '../src/subscriptions/subscriptions.js';
 import { ask, demoHeaders, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { redisPlaces } from './support/redis-cluster.js';

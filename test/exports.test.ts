@@ -1409,11 +1409,14 @@ describe('the record of exports', () => {
   });
 
   test('contains one export for many concurrent requests with the same key', async () => {
-    const endpoint = await startEndpoint((response, request, count) =>
-      setTimeout(() => thanks(response, request, count), 100),
-    );
+    let answered = 0;
+    const endpoint = await startEndpoint(async (response, request, count) => {
+      await until(() => answered === 7);
+      thanks(response, request, count);
+    });
     await register(endpoint.url);
-    const answers = await Promise.all(Array.from({ length: 8 }, () => send({ idempotencyKey })));
+    const sending = Array.from({ length: 8 }, () => send({ idempotencyKey }).finally(() => (answered += 1)));
+    const answers = await Promise.all(sending);
     expect(endpoint.received).toHaveLength(1);
     expect(answers.filter(({ errors }) => errors === undefined)).toHaveLength(1);
     expect(new Set(answers.map(fault))).toEqual(new Set([undefined, 'CONFLICT']));

@@ -13,10 +13,12 @@ let service: StubService;
 let gateway: TestGateway;
 const log = takeLog();
 beforeAll(async () => {
-  // Longer than any other wait of the operation's own, so that it is the slowest call.
   service = await startStubService(async ({ url = '' }, response) => {
-    await pause(url.includes('companies') ? 60 : 5);
-    reply(response, 200, url.includes('companies') ? [] : noEvents);
+    if (!url.includes('companies')) return reply(response, 200, noEvents);
+    // So that it is the slowest call.
+    await service.arrived(2);
+    await pause(60);
+    reply(response, 200, []);
   });
   gateway = await startGateway({ env: env('1'), seams: { log } });
 });

@@ -228,9 +228,10 @@ check('the page of an endpoint opens after five seconds, unless the user or the 
     status: 200,
     body: { title: 'Thank you', message: 'Fine.', redirectUrl: `${on.origin}/icon.svg` },
   };
+  const popup = page.waitForEvent('popup');
   await exportMarket();
   await page.getByText(/opens in \d s/).waitFor();
-  const opened = await page.waitForEvent('popup');
+  const opened = await popup;
   assert.match(opened.url(), /icon\.svg$|blank/);
   await opened.close();
   await page.getByRole('link', { name: 'Open it again' }).waitFor();

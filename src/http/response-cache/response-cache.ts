@@ -7,7 +7,6 @@ import type { Reloadable } from '../../config/reloadable.js';
 import type { Generations } from '../../data/cache/generations.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
 import type { Admission } from '../../graphql/limits/admission.js';
-import type { DocumentParams } from '../../graphql/limits/trusted-documents.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
 import { joinBytes } from '../../lib/body.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
@@ -101,7 +100,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       const shares = !acceptsParts(request.headers.accept);
       const earlier = shares ? inFlight.get(key) : undefined;
       if (earlier !== undefined) {
-        earlier.onlyReads ??= onlyReads(request.url ?? '', body);
+        earlier.onlyReads ??= onlyReads(body);
         if (earlier.onlyReads) return shareResult(earlier, state);
       }
       const started = startFlight(scope, key, current);
@@ -115,10 +114,11 @@ export function createResponseCache(deps: ResponseCacheDeps) {
     });
   }
 
-  /** Whether a request certainly writes nothing: its document contains neither keyword. */
-  function onlyReads(url: string, body: Buffer | undefined): boolean {
+  /** Whether a request certainly writes nothing: it is a GET, or its document contains neither keyword. */
+  function onlyReads(body: Buffer | undefined): boolean {
+    if (body === undefined) return true;
     try {
-      const text = documentText(body === undefined ? paramsInUrl(url) : { ...JSON.parse(body.toString()) });
+      const text = documentText({ ...JSON.parse(body.toString()) });
       return text !== undefined && !/mutation|subscription/.test(text);
     } catch {
       return false;
@@ -196,12 +196,6 @@ export function responseKey(
   const given = keyHeaders.map(name => headers[name]);
   // One piece: the pieces of a text that is added up stay in memory for as long as it is a key.
   return scopedKey(scope, [place, withoutParts(headers.accept), ...given, body?.toString('latin1')].join('\n'));
-}
-
-/** The parameters of a GET that name its document. */
-function paramsInUrl(url: string): DocumentParams {
-  const { query, documentId, extensions } = Object.fromEntries(new URL(url, 'http://any').searchParams);
-  return { query, documentId, extensions: extensions === undefined ? undefined : JSON.parse(extensions) };
 }
 
 function isCandidate({ path, request: { method, headers } }: RequestState): boolean {

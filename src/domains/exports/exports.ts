@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel';
 import DataLoader from 'dataloader';
-import { z } from 'zod';
 import type { Sealer } from '../../auth/seal.js';
 import type { TeamKey } from '../../auth/teams.js';
 import { BadUserInput, Conflict, UpstreamUnavailable } from '../../errors.js';
@@ -13,20 +12,12 @@ import { deliver, maxDeliveryMs, newAttempt, type OutboundCall, type StartTimer 
 import { type EndpointHeader, type ExportUser, resolvedUrl, templateUrl } from './endpoint.js';
 import type { Endpoint, ExportAttempt, ExportOutcome, ExportRecord, TeamState } from './model.js';
 import { type Payload, testPayload } from './payload.js';
-import {
-  newSigningSecret,
-  revealed,
-  rotatedSecrets,
-  type SigningSecret,
-  signatureHeaders,
-  signingSecrets,
-} from './signing.js';
+import { createEndpointSeals, newSigningSecret, revealed, rotatedSecrets, signatureHeaders } from './signing.js';
 import {
   type ExportProgress,
   earlierExport,
   endpointNamed,
   exportToRetry,
-  type Sealed,
   withChanged,
   withEndpoint,
   withExport,
@@ -78,52 +69,9 @@ const recordRetry = retry(handleAll, {
   backoff: new ExponentialBackoff({ initialDelay: 100, maxDelay: 1_000 }),
 });
 
-/** What an endpoint seals: the values of its headers, and its signing secrets. */
-const sealedSchemas = { headers: z.record(z.string(), z.string()), signing: signingSecrets };
-type SealedKind = keyof typeof sealedSchemas;
-
 export function createExports({ store, sealer, guard, startTimer, httpsOnly, telemetry, report }: ExportsDeps) {
   const running = new Set<Promise<unknown>>();
-
-  /** Seals a value of an endpoint, so that it opens only for the same endpoint with the same URL. */
-  const seal = (kind: SealedKind, team: TeamKey, { name, url }: Pick<Endpoint, 'name' | 'url'>, value: unknown) =>
-    sealer.seal({ for: purposeOf(kind, team, name, url), [kind]: value }, 0);
-
-  /** The opened value, and its new seal if it was sealed with an older secret. Undefined if it is not sealed, or no secret opens it. */
-  async function open<K extends SealedKind>(kind: K, team: TeamKey, { name, url }: Endpoint, sealed: string | null) {
-    const schema = z.object({ for: z.literal(purposeOf(kind, team, name, url)), [kind]: sealedSchemas[kind] });
-    const content = await sealer.open(sealed ?? '').catch(() => undefined);
-    const { data } = schema.safeParse(content);
-    if (data === undefined) return undefined;
-    const resealed = sealer.isOutdated(sealed ?? '') ? await sealer.seal(content as object, 0) : sealed;
-    return { value: data[kind] as z.output<(typeof sealedSchemas)[K]>, resealed };
-  }
-
-  /** The headers and signing secrets of an endpoint, with their seals under the first secret. @throws Conflict if no secret opens them. */
-  async function openAll(team: TeamKey, endpoint: Endpoint) {
-    const headers =
-      endpoint.headerNames.length === 0
-        ? { value: {}, resealed: null }
-        : await open('headers', team, endpoint, endpoint.sealedHeaders);
-    if (headers === undefined) throw unopened('headers', 'give them again with updateExportEndpoint');
-    const secrets = await open('signing', team, endpoint, endpoint.sealedSigningSecrets);
-    if (secrets === undefined) throw unopened('signing secret', 'rotate the signing secret');
-    const resealed: Sealed = { sealedHeaders: headers.resealed, sealedSigningSecrets: secrets.resealed };
-    return { headers: headers.value, secrets: secrets.value, resealed };
-  }
-
-  /** What an endpoint has sealed, for its URL. */
-  async function sealAll(
-    team: TeamKey,
-    endpoint: Pick<Endpoint, 'name' | 'url'>,
-    headers: Readonly<Record<string, string>>,
-    secrets: readonly SigningSecret[],
-  ): Promise<Sealed> {
-    return {
-      sealedHeaders: Object.keys(headers).length === 0 ? null : await seal('headers', team, endpoint, headers),
-      sealedSigningSecrets: await seal('signing', team, endpoint, revealed(secrets)),
-    };
-  }
+  const { seal, open, sealAll, openAll } = createEndpointSeals(sealer);
 
   /** @throws BadUserInput for a URL that exports may not use. */
   async function checkUrl(url: string): Promise<void> {
@@ -370,14 +318,6 @@ const valuesOf = (headers: readonly EndpointHeader[]) =>
 
 /** The server of an endpoint. Placeholders stand only behind it. */
 const originOf = ({ url }: Pick<Endpoint, 'url'>) => new URL(url).origin;
-
-const unopened = (what: string, remedy: string) =>
-  new Conflict(`No SESSION_SECRET of the gateway opens the ${what} of this endpoint, or there is none; ${remedy}`);
-
-/** Binds a sealed value to its endpoint, so that it cannot be used with another URL. */
-function purposeOf(kind: SealedKind, team: TeamKey, name: string, url: string): string {
-  return JSON.stringify([`export ${kind}`, team, name, url]);
-}
 
 function digestOf(input: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(input)).digest('base64url');

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
+import type { Sealer } from '../../auth/seal.js';
+import type { TeamKey } from '../../auth/teams.js';
 import { Secret } from '../../config/secret.js';
+import { Conflict } from '../../errors.js';
+import type { Endpoint } from './model.js';
 
 /** A secret that signs the exports to one endpoint. */
 export interface SigningSecret {
@@ -15,7 +19,7 @@ const overlapMs = 24 * 60 * 60_000;
 const secretBytes = 32;
 
 /** The secrets of an endpoint as they are sealed. */
-export const signingSecrets = z.array(
+const signingSecrets = z.array(
   z.object({ secret: z.string().transform(text => new Secret(text)), validUntil: z.number().nullable() }),
 );
 
@@ -52,5 +56,62 @@ export function signatureHeaders(
     'webhook-id': id,
     'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
     'webhook-signature': valid.map(({ secret }) => new Webhook(secret.reveal()).sign(id, at, body)).join(' '),
+  };
+}
+
+/** What an endpoint seals: the values of its headers, and its signing secrets. */
+const sealedSchemas = { headers: z.record(z.string(), z.string()), signing: signingSecrets };
+type SealedKind = keyof typeof sealedSchemas;
+
+/** Binds a sealed value to its endpoint, so that it cannot be used with another URL. */
+const purposeOf = (kind: SealedKind, team: TeamKey, { name, url }: Pick<Endpoint, 'name' | 'url'>) =>
+  JSON.stringify([`export ${kind}`, team, name, url]);
+
+const unopened = (what: string, remedy: string) =>
+  new Conflict(`No SESSION_SECRET of the gateway opens the ${what} of this endpoint, or there is none; ${remedy}`);
+
+/** Seals and opens what an endpoint keeps secret. */
+export function createEndpointSeals(sealer: Sealer) {
+  /** Seals a value of an endpoint, so that it opens only for the same endpoint with the same URL. */
+  const seal = (kind: SealedKind, team: TeamKey, endpoint: Pick<Endpoint, 'name' | 'url'>, value: unknown) =>
+    sealer.seal({ for: purposeOf(kind, team, endpoint), [kind]: value }, 0);
+
+  /** The opened value, and its new seal if it was sealed with an older secret. Undefined if it is not sealed, or no secret opens it. */
+  async function open<K extends SealedKind>(kind: K, team: TeamKey, endpoint: Endpoint, sealed: string | null) {
+    const schema = z.object({ for: z.literal(purposeOf(kind, team, endpoint)), [kind]: sealedSchemas[kind] });
+    const content = await sealer.open(sealed ?? '').catch(() => undefined);
+    const { data } = schema.safeParse(content);
+    if (data === undefined) return undefined;
+    const resealed = sealer.isOutdated(sealed ?? '') ? await sealer.seal(content as object, 0) : sealed;
+    return { value: data[kind] as z.output<(typeof sealedSchemas)[K]>, resealed };
+  }
+
+  return {
+    seal,
+    open,
+    /** The headers and signing secrets of an endpoint, with their seals under the first secret. @throws Conflict if no secret opens them. */
+    async openAll(team: TeamKey, endpoint: Endpoint) {
+      const headers =
+        endpoint.headerNames.length === 0
+          ? { value: {}, resealed: null }
+          : await open('headers', team, endpoint, endpoint.sealedHeaders);
+      if (headers === undefined) throw unopened('headers', 'give them again with updateExportEndpoint');
+      const secrets = await open('signing', team, endpoint, endpoint.sealedSigningSecrets);
+      if (secrets === undefined) throw unopened('signing secret', 'rotate the signing secret');
+      const resealed = { sealedHeaders: headers.resealed, sealedSigningSecrets: secrets.resealed };
+      return { headers: headers.value, secrets: secrets.value, resealed };
+    },
+    /** What an endpoint has sealed, for its URL. */
+    async sealAll(
+      team: TeamKey,
+      endpoint: Pick<Endpoint, 'name' | 'url'>,
+      headers: Readonly<Record<string, string>>,
+      secrets: readonly SigningSecret[],
+    ) {
+      return {
+        sealedHeaders: Object.keys(headers).length === 0 ? null : await seal('headers', team, endpoint, headers),
+        sealedSigningSecrets: await seal('signing', team, endpoint, revealed(secrets)),
+      };
+    },
   };
 }

@@ -32,10 +32,7 @@ export function withoutEndpoint(state: TeamState, name: string): TeamState {
   return { ...state, endpoints: state.endpoints.filter(endpoint => endpoint !== removed) };
 }
 
-/** What an endpoint has sealed. Every change seals it again. */
-export type Sealed = Pick<Endpoint, 'sealedHeaders' | 'sealedSigningSecrets'>;
-
-/** Changes an endpoint. Undefined if it has changed in the meantime. */
+/** Changes an endpoint, whose every change seals anew. Undefined if it has changed in the meantime. */
 export function withChanged(
   state: TeamState,
   before: Endpoint,

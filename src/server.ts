@@ -165,11 +165,9 @@ export async function createServer(deps: ServerDeps) {
   registerMonitoring(app, readiness, config.adminPort === undefined ? readMetrics : undefined);
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
-    registerGraphiql(app, {
-      path: '/graphql',
-      tabs: readExamples(),
-      defaultHeaders: graphiqlHeaders(demoKey, explains),
-    });
+    const headers = { ...(demoKey && { 'x-api-key': demoKey }), ...(explains && { 'x-explain': '1' }) };
+    const defaultHeaders = JSON.stringify(headers, null, 2);
+    registerGraphiql(app, { path: '/graphql', tabs: readExamples(), defaultHeaders });
   }
   const execution = {
     schema,
@@ -269,9 +267,4 @@ function addGauges(
     async () => ({ session: sessions.outdated(), endpoint: await exports.outdated().catch(() => undefined) }),
     'kind',
   );
-}
-
-/** The headers of a new tab in GraphiQL, as JSON. */
-function graphiqlHeaders(demoKey: string | undefined, explains: boolean): string {
-  return JSON.stringify({ ...(demoKey && { 'x-api-key': demoKey }), ...(explains && { 'x-explain': '1' }) }, null, 2);
 }

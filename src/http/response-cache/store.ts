@@ -51,21 +51,18 @@ export function createResponseCacheStore({ bytes, shared, generations, telemetry
     );
   }
 
-  async function readRedis(key: ScopedKey, { redis, signer, namespace }: SharedStore) {
+  async function fromRedis(key: ScopedKey, { redis, signer, namespace }: SharedStore) {
     const name = redisKey(namespace, key);
     const found = await guarded('GET', () => redis.getBuffer(name));
     if (found == null) return undefined;
+    let response: CachedResponse;
     try {
-      return unpack(signer.open(name, found) ?? nothing);
+      response = unpack(signer.open(name, found) ?? nothing);
     } catch {
       telemetry.malformed('response');
       return undefined;
     }
-  }
-
-  async function fromRedis(key: ScopedKey, store: SharedStore): Promise<CachedResponse | undefined> {
-    const response = await readRedis(key, store);
-    if (response === undefined || !(await isValid(response))) return undefined;
+    if (!(await isValid(response))) return undefined;
     storeInMemory(key, response);
     telemetry.responseCacheHit('redis');
     return response;

@@ -524,6 +524,21 @@ describe('a request', () => {
     expect(status).toBe(200);
   });
 
+  test('whose credential has too many connections for progress gets what its call has done', async () => {
+    const own = await startGateway({ sandbox, env, seams: { streams: { connections: 0 } } });
+    try {
+      const { startDiscovery } = await calls();
+      sandbox.reset();
+      const body = toolCall('startDiscovery', startDiscovery, { _meta: { progressToken: 1 } });
+      const response = await sendMcp(own.url, body, { ...demoHeaders, accept: 'application/json, text/event-stream' });
+      const text = await response.text();
+      expect(text).toContain('"startDiscovery":{');
+      expect(text).toContain('"isError":false');
+    } finally {
+      await own.close();
+    }
+  });
+
   test('that asks for progress gets a stream that proxies such as nginx do not buffer', async () => {
     const { startDiscovery } = await calls();
     const started = toolCall('startDiscovery', startDiscovery, { _meta: { progressToken: 1 } });

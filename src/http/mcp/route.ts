@@ -67,7 +67,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     const answer = await execute(tool, variables, request, identity, signal);
     const jobs = answer.errors === undefined ? progress.startedBy(tool, variables) : undefined;
     if (jobs === undefined || onProgress === undefined) return answer;
-    const disconnect = subscriptions.enter(identity);
+    const disconnect = enter(identity);
     if (disconnect === undefined) return answer;
     // From now on it is limited as a stream.
     stateOf(request.raw).release();
@@ -78,6 +78,15 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     });
     disconnect();
     return { ...answer, ...(last && { progress: last }) };
+  }
+
+  /** Undefined if the credential has too many connections: what a call has done must not be lost for its progress. */
+  function enter(identity: Identity): (() => void) | undefined {
+    try {
+      return subscriptions.enter(identity);
+    } catch {
+      return undefined;
+    }
   }
 
   async function execute(

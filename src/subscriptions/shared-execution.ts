@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Feed } from '../data/polling/topic.js';
 import { Abandoned } from '../errors.js';
 import { responseText } from '../graphql/response-text.js';
@@ -35,7 +34,6 @@ export interface Listener {
 export interface SharedExecutionDeps {
   readonly executor: Executor;
   readonly budget: MemoryBudget;
-  readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
 }
 
 interface Rendering {
@@ -144,13 +142,12 @@ export class SharedExecution {
   }
 
   async #encode(value: unknown): Promise<EncodedResult> {
-    const { executor, budget, acceptedScopes } = this.#deps;
+    const { executor, budget } = this.#deps;
     const { scope } = this.#identity;
     const claim = budget.claim(scope);
     try {
       const { signal } = this.#leaving;
       const answer = await executor.event(this.#operation, value, this.#identity, signal, claim);
-      if (answer.errors === undefined) acceptedScopes.add(scope);
       const text = responseText(answer, claim);
       this.#newest.force(text.length);
       return { parts: [text], cursor: (value as { readonly cursor?: string }).cursor };

@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import * as stable from '@opentelemetry/semantic-conventions';
 import * as incubating from '@opentelemetry/semantic-conventions/incubating';
+import { Redis } from 'ioredis';
 import { type CollectedSpan, type Collector, startCollector } from '../support/collector.js';
 import { ask } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
@@ -168,6 +169,7 @@ test('what a client sends is in no span if it could be an e-mail address', async
 
 test('a batch of reads is one span of Redis, and an export has a span for each attempt without its path', async () => {
   const redis = await startRedis();
+  const store = new Redis(redis.url);
   const endpoint = await startStubService((_, response, count) => reply(response, count === 1 ? 500 : 200));
   const fleet = await program.start({
     UPSTREAM_BASE_URL: service.origin,
@@ -179,12 +181,18 @@ test('a batch of reads is one span of Redis, and an export has a span for each a
   });
   try {
     const send = (text: string) => ask(`${fleet.url}/graphql`, text, {}, { 'x-api-key': key });
+    // A gateway that starts waits for Redis for a second only.
+    await until(async () => {
+      await send('{ viewer { team } }');
+      return (await store.dbsize()) > 0;
+    });
     await send('query Two { a: events(first: 1) { totalCount } b: events(first: 2) { totalCount } }');
     await send(`mutation Register { registerExportEndpoint(input: {
       name: "target", url: "${endpoint.origin}/secret-path?token=secret-query", description: "D" }) { endpoint { name } } }`);
     await send('mutation Send { testExportEndpoint(input: { endpoint: "target" }) { __typename } }');
   } finally {
     await fleet.stop();
+    store.disconnect();
     await Promise.all([redis.stop(), endpoint.close()]);
   }
   const operation = (name: string) => spans.find(({ attributes }) => attributes['graphql.operation.name'] === name);

@@ -846,6 +846,18 @@ test('where the service fails, listeners are told the age of what they have, and
   expect(results[2].data.jobProgress.observedAt > first.observedAt).toBe(true);
 });
 
+test('a query has no older jobs than a subscription whose first state is the last', async () => {
+  const begunAt = Date.now() - discoveryMs;
+  time = begunAt;
+  await startDiscovery(sandbox.origin, market);
+  const read = async () => (await gateway.query(`{ market(id: ${market}) { jobs { finished } } }`)).data.market.jobs;
+  expect(await read()).toEqual([{ finished: false }]);
+  time = begunAt + discoveryMs;
+  await kept(overSse(gateway.url, progress)).ended;
+  expect(await read()).toEqual([{ finished: true }]);
+  time = undefined;
+});
+
 test('the poll asks the service, whatever is kept', async () => {
   await gateway.query('{ market(id: 3) { jobs { id } } }');
   const before = sandbox.calls.count('/v2/discovery/3/jobs');

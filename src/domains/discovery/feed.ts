@@ -5,6 +5,7 @@ import type { Snapshot } from '../../data/polling/state-message.js';
 import type { TopicSubscription } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
+import { known } from '../../data/upstream/schema-drift.js';
 import { ResponseMetadata, type SkippedRecord } from '../../observability/response-metadata.js';
 import { jobsRead } from './client.js';
 import { nextHistory, type ProgressHistory } from './estimate.js';
@@ -21,6 +22,14 @@ export interface JobProgress {
   readonly finished: boolean;
   /** What the estimates of progress need of earlier polls. */
   readonly history: ProgressHistory;
+}
+
+/** In milliseconds. What is cached is younger, even if the clocks of the service and the gateway differ by minutes. */
+const recentMs = 5 * 60 * 1_000;
+
+function endedRecently({ endTime }: Job): boolean {
+  const time = known(endTime);
+  return time === null || Math.abs(Date.now() - Date.parse(time)) < recentMs;
 }
 
 /** What the feed needs of the process. */
@@ -45,7 +54,8 @@ export const jobProgress =
           const { value: jobs, skipped } = await readUncached(deps, jobsRead(marketId, phase), auth);
           const finished = jobs.length > 0 && skipped.length === 0 && jobs.every(job => job.finished);
           // Jobs change their market, so its cached data becomes stale when the last one has ended.
-          if (finished && last?.finished === false) await deps.cache.generations.renew(marketTag(marketId));
+          const hasEnded = last === undefined ? jobs.some(endedRecently) : !last.finished;
+          if (finished && hasEnded) await deps.cache.generations.renew(marketTag(marketId));
           return { marketId, phase, jobs, skipped, finished, history: nextHistory(last?.history, jobs, Date.now()) };
         },
         same: isDeepStrictEqual,

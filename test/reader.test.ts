@@ -4,7 +4,7 @@ import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Cache } from '../src/data/cache/cache.js';
 import { localGenerations } from '../src/data/cache/generations.js';
 import { MemoryTier } from '../src/data/cache/tiers.js';
-import { createReader, type Read, readUncached } from '../src/data/reader.js';
+import { createReader, type Lifetimes, type Read, readUncached } from '../src/data/reader.js';
 import type { Calls } from '../src/data/upstream/call.js';
 import type { Reply } from '../src/data/upstream/reply.js';
 import type { RequestAuth } from '../src/data/upstream/request.js';
@@ -29,7 +29,7 @@ test('a value from memory is not parsed again, and still names the records that 
   } as unknown as Upstream;
   const cache = new Cache({ memory: new MemoryTier(100_000), redis: undefined }, localGenerations(), telemetry);
   const read: Read<unknown> = {
-    request: { family: 'things', address: 'base', method: 'GET', path: '/things', safe: true },
+    request: { family: 'topics', address: 'base', method: 'GET', path: '/things', safe: true },
     parse(body) {
       parsed += 1;
       return { value: things.parse(body) };
@@ -39,7 +39,10 @@ test('a value from memory is not parsed again, and still names the records that 
     const metadata = new ResponseMetadata();
     const cancellation = new AbortController();
     const auth: RequestAuth = { credential: {} as Credential, scope: 'someone' as Scope, cancellation, metadata };
-    const value = await createReader({ upstream, cache, telemetry, lifetimes: { things: lifetime } }, auth).read(read);
+    const value = await createReader(
+      { upstream, cache, telemetry, lifetimes: { topics: lifetime } as Lifetimes },
+      auth,
+    ).read(read);
     return {
       value,
       skipped: metadata.skipped.map(({ record }) => record),
@@ -79,7 +82,7 @@ test('a large body is read, parsed and made a value in three turns of the event 
         },
       } as unknown as Upstream;
       const read: Read<unknown> = {
-        request: { family: 'things', address: 'base', method: 'GET', path: '/things', safe: true },
+        request: { family: 'topics', address: 'base', method: 'GET', path: '/things', safe: true },
         parse(body) {
           steps.push(turn);
           return { value: things.parse(body) };

@@ -25,7 +25,7 @@ export type Fetch = <T>(read: Read<T, unknown>) => Promise<T>;
 
 /** One read of the service, as a value: which request to send, and how to parse the reply. */
 export interface Read<T, Embeddings = undefined> {
-  readonly request: UpstreamRequest & { readonly safe: true };
+  readonly request: UpstreamRequest & { readonly family: ReadFamily; readonly safe: true };
   /** The tag of the cached value, such as `market:7`: renewing it makes the value stale. */
   tag?(scope: Scope): string;
   /** Whether an older value may replace a failing call even after the tag was renewed: there is something newer, but it is not wrong. */
@@ -48,7 +48,7 @@ export interface Read<T, Embeddings = undefined> {
 /** A read of what belongs to one market, with a GET at an address of the service. @param model of the body. */
 export function marketRead<T>(
   market: string,
-  request: Pick<UpstreamRequest, 'family' | 'path'> & Partial<Pick<UpstreamRequest, 'address'>>,
+  request: Pick<Read<T>['request'], 'family' | 'path'> & Partial<Pick<UpstreamRequest, 'address'>>,
   model: { parse(body: unknown): T },
 ): Read<T> {
   return {
@@ -61,8 +61,20 @@ export function marketRead<T>(
 /** Reads for one request, and lives as long as that request. */
 export type Reader = ReturnType<typeof createReader>;
 
+/** The endpoint families that can be read. */
+export type ReadFamily =
+  | 'companies'
+  | 'criteria'
+  | 'esg'
+  | 'events'
+  | 'jobs'
+  | 'market'
+  | 'observations'
+  | 'suggest'
+  | 'topics';
+
 /** How long the responses of each endpoint family are cached. */
-export type Lifetimes = Readonly<Record<string, Lifetime>>;
+export type Lifetimes = Readonly<Record<ReadFamily, Lifetime>>;
 
 /** What a reader or a writer needs from the process. */
 export interface ReaderDeps {
@@ -264,8 +276,7 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
       const key = keys.at(-1) as ScopedKey;
       const earlier = known.get(key);
       if (earlier !== undefined) return earlier as MaybePromise<T>;
-      const lifetime = lifetimes[family] as Lifetime;
-      const cached = { keys, family, tag: read.tag?.(scope), outlivesTag, lifetime, read };
+      const cached = { keys, family, tag: read.tag?.(scope), outlivesTag, lifetime: lifetimes[family], read };
       const inMemory = cache.peek(cached);
       const result =
         inMemory !== undefined

@@ -1,8 +1,8 @@
 import { type GraphQLSchema, getDirectiveValues, isObjectType } from 'graphql';
-import type { Lifetimes } from '../data/reader.js';
+import type { Lifetimes, ReadFamily } from '../data/reader.js';
 
 /** The field whose `@cacheControl` in the SDL says how long the responses of each endpoint family are cached. Only these fields have the directive. */
-const fields = {
+const fields: Readonly<Record<ReadFamily, string>> = {
   events: 'Query.events',
   observations: 'Query.observation',
   market: 'Market.name',
@@ -12,7 +12,7 @@ const fields = {
   esg: 'Market.esg',
   jobs: 'Market.jobs',
   criteria: 'Market.searchCriteria',
-} as const;
+};
 
 /** While the service fails, an expired entry is served for ten times its lifetime. */
 const graceFactor = 10;
@@ -26,7 +26,7 @@ export function lifetimesOf(schema: GraphQLSchema): Lifetimes {
     const absent = family === 'observations' ? absentObservationMs : 0;
     return [family, { maxAge, grace: maxAge * graceFactor, absent }];
   });
-  return Object.fromEntries(entries);
+  return Object.fromEntries(entries) as Lifetimes;
 }
 
 function maxAgeOf(schema: GraphQLSchema, coordinate: string): number {

@@ -1,9 +1,9 @@
 import { marketTag } from '../../data/cache/keys.js';
-import { marketRead, type Reader } from '../../data/reader.js';
+import { marketRead, type Reader, type ReadFamily } from '../../data/reader.js';
 import { marketRecord, suggestions, topics } from './model.js';
 
 /** A POST that reads, at the markets interface. */
-const post = (family: string, path: string, body: object, argument: string) =>
+const post = (family: ReadFamily, path: string, body: object, argument: string) =>
   ({ family, address: 'api', method: 'POST', path, body, argument, safe: true }) as const;
 
 /** The reads of the markets domain for one request. */

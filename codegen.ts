@@ -37,7 +37,7 @@ const config: CodegenConfig = {
           Float: { input: 'number', output: '../data/upstream/schema-drift.js#ReadNumber' },
           Int: { input: 'number', output: '../data/upstream/schema-drift.js#ReadNumber' },
           DateOrDateTime: 'string',
-          Vector: { input: 'never', output: '../data/embeddings/vector.js#Vector' },
+          Vector: { input: 'never', output: '../data/vector.js#Vector' },
           JSONObject: 'Record<string, unknown>',
         },
       },

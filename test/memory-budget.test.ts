@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { Vector } from '../src/data/embeddings/vector.js';
+import { Vector } from '../src/data/vector.js';
 import { ResponseVector, responseBytes, responseText } from '../src/graphql/response-text.js';
 import { cacheBytes, heapFlags, heapLimit } from '../src/lib/heap.js';
 import type { MemoryBounds } from '../src/lib/memory-budget.js';

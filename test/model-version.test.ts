@@ -12,7 +12,7 @@ import { modelVersion } from '../src/data/cache/keys.js';
 const models: Readonly<Record<number, string>> = {
   1: '-T8wO1-P4H8D',
   2: 'IgCYzOP_vH-m',
-  3: 'b8EKGphyNAfo',
+  3: 'DWXMdN0zmU9L',
 };
 
 /** The clients and feeds of the domains, and the formats of cache entries and messages. */

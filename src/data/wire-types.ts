@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { completeTime, maxTimeLength, readTime } from '../lib/time.js';
 import { parseWebUrl } from '../lib/web-url.js';
-import { Vector } from './embeddings/vector.js';
+import { Vector } from './vector.js';
 
 /** A time as the service sends it. */
 export const utcTime = z.union([

@@ -1,6 +1,6 @@
 import type { ReadNumber } from '../data/upstream/schema-drift.js';
 import type { ReadTime } from '../data/upstream/schema-drift.js';
-import type { Vector } from '../data/embeddings/vector.js';
+import type { Vector } from '../data/vector.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { Company as CompanyModel } from '../domains/companies/loaders.js';
 import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';

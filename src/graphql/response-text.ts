@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { Vector } from '../data/embeddings/vector.js';
+import type { Vector } from '../data/vector.js';
 import { QueryTooComplex } from '../errors.js';
 import type { Claim } from '../lib/memory-budget.js';
 

@@ -1,6 +1,6 @@
 import { type ASTNode, GraphQLError, GraphQLFloat, GraphQLInt, GraphQLScalarType, valueFromASTUntyped } from 'graphql';
-import { Vector } from '../data/embeddings/vector.js';
 import { isUnreadable } from '../data/upstream/schema-drift.js';
+import { Vector } from '../data/vector.js';
 import { UpstreamInvalidResponse } from '../errors.js';
 import { ResponseVector } from './response-text.js';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { Vector } from '../../data/embeddings/vector.js';
 import { known } from '../../data/upstream/schema-drift.js';
+import { Vector } from '../../data/vector.js';
 import { maxPageSize } from '../../graphql/input.js';
 import { type Event, type ListPosition, newestVersions } from './model.js';
 

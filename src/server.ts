@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Config } from './config/config.js';
 import { Reloadable } from './config/reloadable.js';
 import { Secret } from './config/secret.js';
-import { shortHash } from './data/cache/keys.js';
+import { shortHash } from './data/shared-store.js';
 import { createPlanExecutor } from './graphql/executor/execute.js';
 import { createAdmission } from './graphql/limits/admission.js';
 import { prepareKnownDocuments } from './graphql/limits/known-documents.js';

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
-import { modelVersion } from '../src/data/cache/keys.js';
+import { modelVersion } from '../src/data/shared-store.js';
 
 /**
  * The models of each version, as a hash of the modules that determine the format of data in Redis. Add a line for a new version; never change the line of a

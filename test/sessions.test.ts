@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { request } from 'undici';
 import { createSealer } from '../src/auth/seal.js';
 import { Secret } from '../src/config/secret.js';
-import { serviceName } from '../src/data/cache/keys.js';
+import { serviceName } from '../src/data/shared-store.js';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
 import { RateLimited } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';

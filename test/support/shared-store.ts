@@ -1,7 +1,7 @@
 import { Secret } from '../../src/config/secret.js';
-import { type CacheNamespace, cacheNamespace, fleetNamespace, type SharedStore } from '../../src/data/cache/keys.js';
 import { createSigner } from '../../src/data/cache/signer.js';
 import { databaseOf, type RedisClient } from '../../src/data/redis.js';
+import { type CacheNamespace, cacheNamespace, fleetNamespace, type SharedStore } from '../../src/data/shared-store.js';
 import type { Telemetry } from '../../src/observability/telemetry.js';
 import { silentTelemetry } from './silent-telemetry.js';
 

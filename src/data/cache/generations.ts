@@ -6,7 +6,7 @@ import type { Scope } from '../../auth/credentials.js';
 import { atMost } from '../../lib/lru-bounds.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { countFaults, createRedisGuard, moveMs, onServerLost, type RedisClient } from '../redis.js';
-import type { FleetNamespace } from './keys.js';
+import type { FleetNamespace } from '../shared-store.js';
 
 /**
  * The generation of each tag, such as `market:7`: a random token that every write to this market replaces. An entry is valid only under the

@@ -5,8 +5,9 @@ import { createHashScoper } from '../../auth/scope.js';
 import { type Config, readConfig } from '../../config/config.js';
 import { failureInWords } from '../../observability/warnings.js';
 import { connectForCommand, databaseOf, type RedisClient } from '../redis.js';
+import { fleetNamespace } from '../shared-store.js';
 import { refreshMs, renewGeneration, writePurge } from './generations.js';
-import { fleetNamespace, jobsTag, marketTag } from './keys.js';
+import { jobsTag, marketTag } from './keys.js';
 
 /** `npm run purge`: makes the gateways of a fleet forget what they cached. Runs with the environment of a gateway. */
 

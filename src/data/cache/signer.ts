@@ -3,10 +3,10 @@ import type { z } from 'zod';
 import { deriveKey, type Secret, secretId } from '../../config/secret.js';
 import type { Malformed, Telemetry } from '../../observability/telemetry.js';
 
-/** Proves that a gateway of this fleet wrote a value in Redis. */
+/** Proves that a gateway with the same `SESSION_SECRET` wrote a value in Redis or in a file. */
 export type Signer = ReturnType<typeof createSigner>;
 
-/** Of a SHA-256 in base64url. */
+/** Characters of a SHA-256 in base64url. */
 const signatureLength = 43;
 
 /** @param secrets as `SESSION_SECRET` lists them. They can be rotated: the first one signs, all of them verify. */

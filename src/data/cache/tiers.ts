@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { Attributes, Span } from '../../observability/operation-info.js';
 import { createRedisGuard, type RedisGuard, redisAttributes } from '../redis.js';
+import type { SharedStore } from '../shared-store.js';
 import { type Entry, entrySchema } from './entry.js';
-import { hashedKey, type Keys, type ScopedKey, type SharedStore } from './keys.js';
+import { hashedKey, type Keys, type ScopedKey } from './keys.js';
 import { createSignedJson, type SignedJson } from './signer.js';
 
 /** The generation that entries must have; `any`: all of them the same one. */

@@ -1,6 +1,6 @@
-import type { SharedStore } from '../cache/keys.js';
 import { createSignedJson } from '../cache/signer.js';
 import { countFaults, subscriberOf } from '../redis.js';
+import type { SharedStore } from '../shared-store.js';
 import { type PollStore, timesFor } from './poll-store.js';
 import { type StateMessage, stateMessageSchema } from './state-message.js';
 

@@ -5,9 +5,10 @@ import { constants, createBrotliCompress, createGzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Generations } from '../../data/cache/generations.js';
-import { hashedKey, type ScopedKey, type SharedStore } from '../../data/cache/keys.js';
+import { hashedKey, type ScopedKey } from '../../data/cache/keys.js';
 import type { Signer } from '../../data/cache/signer.js';
 import { createRedisGuard } from '../../data/redis.js';
+import type { SharedStore } from '../../data/shared-store.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 

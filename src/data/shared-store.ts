@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import type { Telemetry } from '../observability/telemetry.js';
+import type { Signer } from './cache/signer.js';
+import type { RedisClient } from './redis.js';
+import type { UpstreamOptions } from './upstream/origins.js';
+
+declare const fleetBrand: unique symbol;
+declare const cacheBrand: unique symbol;
+
+/**
+ * The part of a name in Redis that separates fleets: the number of the database and a hash of the three upstream addresses. A pub/sub channel
+ * does not belong to a database, and two fleets may share one. Letters, digits and `.-_` only: braces would choose a Cluster slot.
+ */
+export type FleetNamespace = string & { readonly [fleetBrand]: true };
+
+/** The part of a name in Redis for data that only gateways with the same fleet namespace and the same `modelVersion` can read. */
+export type CacheNamespace = string & { readonly [cacheBrand]: true };
+
+/** What a gateway needs to share entries with the other gateways of its fleet. */
+export interface SharedStore {
+  readonly redis: RedisClient;
+  readonly namespace: CacheNamespace;
+  readonly signer: Signer;
+  readonly telemetry: Telemetry;
+}
+
+const hashLength = 12;
+
+/** A short hash of texts for a name in Redis. It separates configurations and builds; it does not withstand an attacker. */
+export function shortHash(...texts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(texts)).digest('base64url').slice(0, hashLength);
+}
+
+/** A hash of the three upstream addresses: two services with one secret accept neither each other's sessions nor each other's entries. */
+export function serviceName({ base, api, dev }: Pick<UpstreamOptions, 'base' | 'api' | 'dev'>): string {
+  return shortHash(...[base, api, dev].map(address => (address === undefined ? '' : new URL(address).href)));
+}
+
+/** @param database the number of the Redis database; 0 in a Cluster. */
+export function fleetNamespace(
+  database: number,
+  upstream: Pick<UpstreamOptions, 'base' | 'api' | 'dev'>,
+): FleetNamespace {
+  return `${database}.${serviceName(upstream)}` as FleetNamespace;
+}
+
+/**
+ * The version of what gateways share in Redis. Raise it with every change to the models: gateways of two versions then have cache entries and polls of their own.
+ * `test/model-version.test.ts` fails if the models changed and it did not.
+ */
+export const modelVersion = 3;
+
+export function cacheNamespace(fleet: FleetNamespace): CacheNamespace {
+  return `${fleet}.${modelVersion}` as CacheNamespace;
+}

@@ -260,14 +260,15 @@ test.each(redisPlaces.map(([name], index) => ({ name, index })))(
   },
 );
 
-test('a query by GET is kept too, and not without the header that keeps foreign pages away', async () => {
+test.each(['*/*', 'text/html, application/json'])('a query by GET that accepts %s is kept too', async accept => {
   const address = `${alone.url}/graphql?query=${encodeURIComponent(fresh())}`;
-  const headers = { ...key, 'x-apollo-operation-name': 'x' };
+  const headers = { ...key, accept, 'x-apollo-operation-name': 'x' };
   await fetch(address, { headers });
   const before = await keptBy(alone);
   expect((await fetch(address, { headers })).status).toBe(200);
   expect(await keptBy(alone)).toBe(before + 1);
-  expect((await fetch(address, { headers: key })).status).toBe(400);
+  // Without the header that keeps foreign pages away.
+  expect((await fetch(address, { headers: { ...key, accept } })).status).toBe(400);
 });
 
 test('a client is told to ask again for what a write or a poll may change and for what came by a cookie, and to keep no answer to a write', async () => {

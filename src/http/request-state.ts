@@ -24,7 +24,7 @@ export type Stage = (next: Handler) => Handler;
 const key = Symbol('RequestState');
 type Holder = IncomingMessage & { [key]: RequestState };
 
-/** What the gateway knows about a request. Each request has one from the first stage on. */
+/** The state of a request, which exists from the first stage on. */
 export const stateOf = (request: IncomingMessage): RequestState => (request as Holder)[key];
 
 /** Everything that the gateway knows about a request. The first stage creates it; the others fill in what they find. */

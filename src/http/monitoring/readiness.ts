@@ -2,10 +2,14 @@ import { EventEmitter, once } from 'node:events';
 import type { FastifyInstance } from 'fastify';
 import { metricsFor } from '../../observability/open-metrics.js';
 
-/** Whether a gateway should get new requests. `incomplete`: a worker that ended could not be replaced. `draining`: an operator wants it so. `busy`: its event loop, or that of a worker, is not heard of. */
+/**
+ * Whether a gateway should get new requests. `starting`: the documents of the operator are not prepared yet. `incomplete`: a worker that ended could not be
+ * replaced. `busy`: its event loop, or that of a worker, has not responded for two seconds. `overloaded`: memory is short, or too many requests are in
+ * flight. `draining`: an operator wants it so. `closing`: it ends.
+ */
 export interface Readiness {
   readonly status: 'ready' | 'starting' | 'incomplete' | 'busy' | 'overloaded' | 'draining' | 'closing';
-  /** How long the event loop has not been heard of, or that of a worker. In milliseconds. */
+  /** How long the event loop, or that of a worker, has not responded. In milliseconds. */
   readonly silentMs: number;
 }
 
@@ -74,13 +78,13 @@ export function withReadiness(metrics: string, { status, silentMs }: Readiness):
   return `${metrics}# HELP gateway_ready Whether the gateway accepts new requests, as /readyz says: 1 or 0
 # TYPE gateway_ready gauge
 gateway_ready ${status === 'ready' ? 1 : 0}
-# HELP gateway_silent_seconds How long the event loop of the gateway, or of one of its workers, has not been heard of
+# HELP gateway_silent_seconds How long the event loop of the gateway, or of one of its workers, has not responded
 # TYPE gateway_silent_seconds gauge
 gateway_silent_seconds ${silentMs / 1_000}
 `;
 }
 
-/** The paths for monitoring. No limit applies to them, because they matter most when the gateway is overloaded. */
+/** The paths for monitoring. No limit on load applies to them but that of a connection, because they matter most when the gateway is overloaded. */
 export const monitoringPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 
 /**

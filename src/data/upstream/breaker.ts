@@ -10,7 +10,6 @@ const minCalls = 20;
 const openMs = 5_000;
 /** Beyond it, what is known of the scope that has been idle longest is forgotten. */
 const maxScopes = 2_000;
-const maxRetryTokens = 10;
 
 /** What stands for the scope of sign-ins, which have none yet. */
 type ScopeOrNone = Scope | 'none';
@@ -18,23 +17,6 @@ type ScopeOrNone = Scope | 'none';
 /** A value for each scope, made when it is first needed. */
 export const perScope = <T extends object>(make: (scope: ScopeOrNone) => T) =>
   new LRUCache<ScopeOrNone, T>({ max: maxScopes, memoMethod: make });
-
-/** Lets at most one retry through for every ten calls of a scope, so that retries cannot multiply the load on a failing service. */
-export class RetryBudget {
-  #tokens = maxRetryTokens;
-
-  /** Counts so many calls. */
-  earn(calls: number): void {
-    this.#tokens = Math.min(maxRetryTokens, this.#tokens + calls / 10);
-  }
-
-  /** Whether a retry may go. If so, it is paid for. */
-  spend(): boolean {
-    if (this.#tokens < 1) return false;
-    this.#tokens -= 1;
-    return true;
-  }
-}
 
 /** The circuit breakers of one endpoint family: one for each scope, so that a client whose calls fail blocks no one else. */
 export const createBreakers = (family: string, telemetry: Pick<Telemetry, 'warn' | 'works'>) =>

@@ -52,16 +52,7 @@ export function callOutcome(error: BrokenExchange): CallOutcome {
   return error.cause instanceof UpstreamTimeout ? 'timeout' : 'broken';
 }
 
-/** Whether a second attempt may succeed: after a broken connection, or 502, 503, 504. */
-export function isTransient(error: unknown): boolean {
-  if (error instanceof BrokenExchange) return !permanentCauses.some(cause => error.cause instanceof cause);
-  return error instanceof UpstreamError && [502, 503, 504].includes(error.upstream?.status ?? 0);
-}
-
-/** The caller has gone, no time is left, the body would be too large again, or there is no memory for it. */
-const permanentCauses = [Abandoned, GatewayError, BulkheadFull] as const;
-
-/** Whether an error says nothing of the service: the caller has gone, or there was no memory for the body. */
+/** Whether an error says nothing about the service: the caller has gone, or there was no memory for the body. */
 export function isOurOwn(error: unknown): boolean {
   const cause = error instanceof BrokenExchange ? error.cause : error;
   return cause instanceof Abandoned || cause instanceof BulkheadFull;

@@ -1,26 +1,19 @@
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
-import { Forbidden, GatewayError, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
+import { Forbidden, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
 import type { Waiter } from '../../lib/bulkhead.js';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
-import type { Breaker, RetryBudget } from './breaker.js';
-import {
-  callOutcome,
-  errorOfCall,
-  errorOfReply,
-  isTransient,
-  reportRefusal,
-  requestsFail,
-  warnOfService,
-} from './call-errors.js';
+import type { Breaker } from './breaker.js';
+import { callOutcome, errorOfCall, errorOfReply, reportRefusal, requestsFail, warnOfService } from './call-errors.js';
 import { type BrokenExchange, Exchange, type ExchangeListener, type ReplyLimits } from './exchange.js';
 import type { Destination } from './origins.js';
 import type { Reply } from './reply.js';
 import type { CallAuth, UpstreamRequest } from './request.js';
+import type { RetryBudget } from './retry.js';
 
 /** Learns how each call of a batch ended, by the index of its request. Some may end before `sendBatch` returns. */
 export interface Receiver<T> {
@@ -95,8 +88,6 @@ type State =
 
 const queued: State = { name: 'queued' };
 const ended: State = { name: 'ended' };
-
-const retryPauseMs = { min: 20, max: 120 };
 
 /**
  * One call of a batch: it waits in the bulkhead, passes the breaker, and is sent, up to two times. The wire reports to it; no promise, closure or signal
@@ -263,11 +254,8 @@ export class Call<T> implements Waiter, ExchangeListener {
     const { breaker, origin } = this.#target;
     breaker.leave(isTrial, error);
     origin.bulkhead.leave();
-    const jitterMs = retryPauseMs.min + Math.random() * (retryPauseMs.max - retryPauseMs.min);
-    const askedMs = error instanceof GatewayError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
-    const pauseMs = askedMs + jitterMs;
-    const hasTime = performance.now() + pauseMs < deadlineAt;
-    if (!this.#mayRetry || !isTransient(error) || !hasTime || !retryBudget.spend()) {
+    const pauseMs = this.#mayRetry ? retryBudget.pauseAfter(error, deadlineAt) : undefined;
+    if (pauseMs === undefined) {
       this.#end(error);
       return;
     }

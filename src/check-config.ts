@@ -4,7 +4,7 @@ import { readTeams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError } from './config/configuration-error.js';
 import { checkFileStore } from './domains/exports/file-store.js';
-import { createAdmission } from './graphql/limits/admission.js';
+import { createDocumentChecks } from './graphql/limits/document-checks.js';
 import { createTrustedDocuments, readManifest } from './graphql/limits/trusted-documents.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { checkStaticFiles } from './http/static-files.js';
@@ -39,14 +39,14 @@ async function faultsOfFiles(config: Config): Promise<readonly string[]> {
 
 function toolsDeps({ mcp, introspection, queryCallLimit, eventStatisticsLimit }: Config) {
   const schema = createSchema();
-  const admission = createAdmission({
+  const documentChecks = createDocumentChecks({
     schema,
     documents: createTrustedDocuments('off', { current: new Map() }),
     introspection,
     callLimit: queryCallLimit,
     statisticsLimit: eventStatisticsLimit,
   });
-  return { schema, admission, allowMutations: mcp.allowMutations };
+  return { schema, documentChecks, allowMutations: mcp.allowMutations };
 }
 
 function faultsOf(error: unknown): readonly string[] {

@@ -7,7 +7,7 @@ import { Reloadable } from './config/reloadable.js';
 import { Secret } from './config/secret.js';
 import { shortHash } from './data/shared-store.js';
 import { createPlanExecutor } from './graphql/executor/execute.js';
-import { createAdmission } from './graphql/limits/admission.js';
+import { createDocumentChecks } from './graphql/limits/document-checks.js';
 import { prepareKnownDocuments } from './graphql/limits/known-documents.js';
 import { createTrustedDocuments, type Manifest } from './graphql/limits/trusted-documents.js';
 import { createRequestAdmission, type RequestAdmission } from './http/admission.js';
@@ -101,7 +101,7 @@ export async function createServer(deps: ServerDeps) {
     proxyHeaders,
     slowOperationMs: config.slowOperationMs,
   });
-  const admission = createAdmission({
+  const documentChecks = createDocumentChecks({
     schema,
     documents: createTrustedDocuments(config.persistedDocuments.mode, documents),
     introspection,
@@ -109,12 +109,13 @@ export async function createServer(deps: ServerDeps) {
     statisticsLimit: config.eventStatisticsLimit,
   });
   const { operations, allowMutations } = config.mcp;
-  const tools = operations === undefined ? [] : readToolOperations(operations, { schema, admission, allowMutations });
+  const tools =
+    operations === undefined ? [] : readToolOperations(operations, { schema, documentChecks, allowMutations });
   const executePlanned = config.executor === 'plan' ? createPlanExecutor(schema) : undefined;
   const isPrepared = prepareKnownDocuments({
     manifest: config.persistedDocuments.mode === 'off' ? undefined : documents,
     tools: tools.map(({ operation }) => operation.document),
-    admission,
+    documentChecks,
     planner: executePlanned,
     warn: line => log.warn(line),
   });
@@ -142,7 +143,7 @@ export async function createServer(deps: ServerDeps) {
       telemetry,
       acceptedScopes,
       budget,
-      documentText: admission.documentText,
+      documentText: documentChecks.documentText,
     });
 
   const app = await createHttpApp({
@@ -174,7 +175,7 @@ export async function createServer(deps: ServerDeps) {
     services,
     deadlineMs,
     authentication,
-    admission,
+    documentChecks,
     acceptedScopes,
     budget,
     introspection,
@@ -189,7 +190,8 @@ export async function createServer(deps: ServerDeps) {
     connections,
     bounds: seams.streams,
   });
-  if (operations !== undefined) registerMcp(app, '/mcp', { tools, schema, admission, authentication, subscriptions });
+  if (operations !== undefined)
+    registerMcp(app, '/mcp', { tools, schema, documentChecks, authentication, subscriptions });
   if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
   else if (introspection) redirectToGraphiql(app, '/graphql');
   app.addHook('onClose', async () => concurrency.close());

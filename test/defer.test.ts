@@ -18,7 +18,7 @@ import {
   parse as parse17,
 } from 'graphql17';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
-import { deferRules } from '../src/graphql/limits/admission.js';
+import { deferRules } from '../src/graphql/limits/document-checks.js';
 import { acceptsParts, withoutParts } from '../src/http/web-safety.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
 import { startWithObservationsHeld } from './support/held-service.js';

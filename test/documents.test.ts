@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { buildSchema, type DocumentNode, parse } from 'graphql';
 import type { Context } from '../src/context.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
-import { type Admission, createAdmission } from '../src/graphql/limits/admission.js';
+import { createDocumentChecks, type DocumentChecks } from '../src/graphql/limits/document-checks.js';
 import { createDocumentStore, maxDocumentText, RefusedOperation } from '../src/graphql/limits/documents.js';
 import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
 import { executeRead } from '../src/http/graphql/apollo.js';
@@ -46,7 +46,13 @@ describe('the document store', () => {
 describe('the documents of clients', () => {
   const schema = buildSchema('type Query { a(b: Int): Int }');
   const documents = createTrustedDocuments('off', { current: new Map() });
-  const admission = createAdmission({ schema, documents, introspection: true, callLimit: 1, statisticsLimit: 2_000 });
+  const documentChecks = createDocumentChecks({
+    schema,
+    documents,
+    introspection: true,
+    callLimit: 1,
+    statisticsLimit: 2_000,
+  });
   const executePlanned = createPlanExecutor(schema);
   const planned = (client: string, document: DocumentNode) =>
     executePlanned({ client, document, operationName: undefined, variables: {}, context: {} });
@@ -66,9 +72,9 @@ describe('the documents of clients', () => {
   afterEach(() => clock.mockRestore());
 
   const steps: Record<string, (client: string, alias: string) => unknown> = {
-    'read and validated': (client, alias) => admission.read(client, textOf(alias)),
-    refused: (client, alias) => admission.read(client, `{ ${alias}: nothing }`),
-    estimated: (client, alias) => admission.checkOperation(client, parse(textOf(alias)), undefined, undefined),
+    'read and validated': (client, alias) => documentChecks.read(client, textOf(alias)),
+    refused: (client, alias) => documentChecks.read(client, `{ ${alias}: nothing }`),
+    estimated: (client, alias) => documentChecks.checkOperation(client, parse(textOf(alias)), undefined, undefined),
     planned: (client, alias) => planned(client, parse(textOf(alias))),
   };
 
@@ -104,14 +110,14 @@ describe('the documents of clients', () => {
 
   test('wait for nothing once they are known', async () => {
     const text = textOf('known');
-    for (const _ of [1, 2]) await admission.read('a', text);
-    const document = await admission.read('a', text);
+    for (const _ of [1, 2]) await documentChecks.read('a', text);
+    const document = await documentChecks.read('a', text);
     if (document instanceof RefusedOperation) throw document;
-    await admission.checkOperation('a', document, undefined, undefined);
+    await documentChecks.checkOperation('a', document, undefined, undefined);
     await planned('a', document);
-    const others = ['z0', 'z1', 'z2'].map(alias => admission.read('b', textOf(alias)));
-    expect(admission.read('a', text)).toBe(document);
-    expect(admission.checkOperation('a', document, undefined, undefined)).toBeUndefined();
+    const others = ['z0', 'z1', 'z2'].map(alias => documentChecks.read('b', textOf(alias)));
+    expect(documentChecks.read('a', text)).toBe(document);
+    expect(documentChecks.checkOperation('a', document, undefined, undefined)).toBeUndefined();
     expect(planned('a', document)).toEqual({ data: { known: null } });
     expect(others.filter(other => other instanceof Promise).length).toBeGreaterThan(0);
     await Promise.all(others);
@@ -120,10 +126,10 @@ describe('the documents of clients', () => {
 
 test('a document that the transport of its operation has read is not read again', async () => {
   const schema = buildSchema('type Query { a(b: Int): Int }');
-  const read = jest.fn<Admission['read']>();
-  const admission = { read, checkOperation: () => undefined };
+  const read = jest.fn<DocumentChecks['read']>();
+  const documentChecks = { read, checkOperation: () => undefined };
   const plugin = createApolloPlugin(
-    { schema, admission, executePlanned: undefined, acceptedScopes: { add() {} } },
+    { schema, documentChecks, executePlanned: undefined, acceptedScopes: { add() {} } },
     () => {},
     error => error.toJSON(),
   );

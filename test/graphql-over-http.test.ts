@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { buildSchema } from 'graphql';
 import { type AuditResult, auditServer } from 'graphql-http';
 import { pino } from 'pino';
-import { createAdmission } from '../src/graphql/limits/admission.js';
+import { createDocumentChecks } from '../src/graphql/limits/document-checks.js';
 import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
 import { createConnections } from '../src/http/connections.js';
 import { createHttpApp } from '../src/http/fastify.js';
@@ -71,7 +71,13 @@ defineIntegrationTestSuite(async (config, options) => {
   const documents = createTrustedDocuments('off', { current: new Map() });
   serveApollo(app, '/', {
     apollo,
-    admission: createAdmission({ schema, documents, introspection: true, callLimit: 1, statisticsLimit: 2_000 }),
+    documentChecks: createDocumentChecks({
+      schema,
+      documents,
+      introspection: true,
+      callLimit: 1,
+      statisticsLimit: 2_000,
+    }),
     createContext: async () => (await options?.context?.()) ?? {},
     send: (_, body) => body,
   });

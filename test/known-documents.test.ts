@@ -6,7 +6,7 @@ import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { type DocumentNode, parse } from 'graphql';
 import { Reloadable } from '../src/config/reloadable.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
-import { createAdmission } from '../src/graphql/limits/admission.js';
+import { createDocumentChecks } from '../src/graphql/limits/document-checks.js';
 import { prepareKnownDocuments } from '../src/graphql/limits/known-documents.js';
 import { createTrustedDocuments, type Manifest } from '../src/graphql/limits/trusted-documents.js';
 import { createSchema } from '../src/schema.js';
@@ -20,7 +20,7 @@ const schema = createSchema();
 function prepared(texts: () => readonly string[], tools: readonly DocumentNode[] = []) {
   const manifest = new Reloadable<Manifest>(() => new Map(texts().map(text => [`hash of ${text}`, text])));
   const documents = createTrustedDocuments('only', manifest);
-  const admission = createAdmission({
+  const documentChecks = createDocumentChecks({
     schema,
     documents,
     introspection: true,
@@ -30,9 +30,9 @@ function prepared(texts: () => readonly string[], tools: readonly DocumentNode[]
   const planner = createPlanExecutor(schema);
   const lines: string[] = [];
   const warn = (line: string) => void lines.push(line);
-  const parsed = jest.spyOn(admission, 'parse');
-  const isPrepared = prepareKnownDocuments({ manifest, tools, admission, planner, warn });
-  return { manifest, admission, planner, lines, parsed, isPrepared };
+  const parsed = jest.spyOn(documentChecks, 'parse');
+  const isPrepared = prepareKnownDocuments({ manifest, tools, documentChecks, planner, warn });
+  return { manifest, documentChecks, planner, lines, parsed, isPrepared };
 }
 
 /** Longer together than the store of clients' documents. */
@@ -43,14 +43,14 @@ const manyTexts = Array.from(
 
 describe('documents of the operator', () => {
   test('are read, and stay known, whatever their size', async () => {
-    const { admission, isPrepared, parsed } = prepared(() => manyTexts);
+    const { documentChecks, isPrepared, parsed } = prepared(() => manyTexts);
     await until(() => isPrepared());
     expect(parsed).toHaveBeenCalledTimes(manyTexts.length);
     for (const text of manyTexts) {
       // A document that is not known would be a promise, or another object each time.
-      const document = admission.read('client', text);
+      const document = documentChecks.read('client', text);
       expect(document).toHaveProperty('kind', 'Document');
-      expect(admission.read('client', text)).toBe(document);
+      expect(documentChecks.read('client', text)).toBe(document);
     }
     expect(parsed).toHaveBeenCalledTimes(manyTexts.length);
   });
@@ -108,18 +108,18 @@ describe('documents of the operator', () => {
 
   test('that stay after a reload are not read again, and those that go are not kept', async () => {
     let texts = ['query A { viewer { team } }', 'query B { viewer { team } }'];
-    const { manifest, admission, isPrepared, parsed } = prepared(() => texts);
+    const { manifest, documentChecks, isPrepared, parsed } = prepared(() => texts);
     await until(() => isPrepared());
-    const kept = admission.read('client', texts[0] ?? '');
+    const kept = documentChecks.read('client', texts[0] ?? '');
     const gone = texts[1] ?? '';
-    const goneDocument = admission.read('client', gone);
+    const goneDocument = documentChecks.read('client', gone);
     texts = [texts[0] ?? '', 'query C { viewer { team } }'];
     parsed.mockClear();
     manifest.reload();
     await until(() => parsed.mock.calls.length > 0);
     expect(parsed.mock.calls).toEqual([[texts[1]]]);
-    expect(admission.read('client', texts[0] ?? '')).toBe(kept);
-    expect(await admission.read('client', gone)).not.toBe(goneDocument);
+    expect(documentChecks.read('client', texts[0] ?? '')).toBe(kept);
+    expect(await documentChecks.read('client', gone)).not.toBe(goneDocument);
   });
 });
 

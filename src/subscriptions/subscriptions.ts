@@ -2,7 +2,7 @@ import { GraphQLError, getOperationAST } from 'graphql';
 import type { Scope } from '../auth/credentials.js';
 import type { Services } from '../context.js';
 import { BadUserInput, RateLimited } from '../errors.js';
-import type { Admission } from '../graphql/limits/admission.js';
+import type { DocumentChecks } from '../graphql/limits/document-checks.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
@@ -44,7 +44,7 @@ interface SubscriptionsDeps extends SharedExecutionDeps {
   readonly bounds: SubscriptionBounds;
   readonly telemetry: Pick<Telemetry, 'listeners'>;
   readonly requestTelemetry: RequestTelemetry;
-  readonly admission: Admission;
+  readonly documentChecks: DocumentChecks;
   readonly services: Pick<Services, 'teams'>;
   readonly requestAdmission: Pick<RequestAdmission, 'countOperation'>;
   /** Whether the header `x-explain: 1` is honored. */
@@ -90,12 +90,12 @@ export class Subscriptions {
     request: OperationRequest,
     operationInfo: OperationInfo,
   ): Promise<Operation> {
-    const { admission, services } = this.deps;
+    const { documentChecks, services } = this.deps;
     const { operationName, variables } = request;
-    const query = admission.documentText(request);
+    const query = documentChecks.documentText(request);
     if (query === undefined) throw new BadUserInput('query', 'is missing');
-    operationInfo.documentId = admission.documentId(request);
-    const document = await admission.read(scope, query);
+    operationInfo.documentId = documentChecks.documentId(request);
+    const document = await documentChecks.read(scope, query);
     if (document instanceof RefusedOperation) throw document;
     const operation = getOperationAST(document, operationName);
     if (operation == null) {
@@ -105,7 +105,7 @@ export class Subscriptions {
     // Apollo's plugin checks the others.
     if (type === 'subscription') {
       const { upstreamCalls } = services.teams.current.limitsOf(credential);
-      await admission.checkOperation(
+      await documentChecks.checkOperation(
         scope,
         document,
         operationName,
@@ -117,7 +117,7 @@ export class Subscriptions {
     operationInfo.name = nameOf(name?.value);
     operationInfo.type = type;
     operationInfo.document = query;
-    operationInfo.untrusted = admission.untrustedHash(request, query);
+    operationInfo.untrusted = documentChecks.untrustedHash(request, query);
     return { query, operationName, variables, document, type, name: name?.value };
   }
 

@@ -14,7 +14,7 @@ import { registerWebsocket } from './websocket.js';
 
 /** What the subscription transports are made with. Tests may set other bounds. */
 export type SubscriptionOptions = Omit<ExecutorDeps, 'report'> &
-  Pick<GraphqlRouteDeps, 'authentication' | 'admission' | 'budget' | 'explains'> & {
+  Pick<GraphqlRouteDeps, 'authentication' | 'documentChecks' | 'budget' | 'explains'> & {
     readonly requestAdmission: Pick<RequestAdmission, 'countOperation' | 'beginOperation' | 'admitUpgrade'>;
     readonly requestTelemetry: RequestTelemetry;
     readonly connections: Pick<Connections, 'claimUpgrades'>;

@@ -3,7 +3,7 @@ import type { Reloadable } from '../../config/reloadable.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import { operationsNamedIn } from '../../observability/operation-names.js';
 import type { PlanExecutor } from '../executor/execute.js';
-import type { Admission } from './admission.js';
+import type { DocumentChecks } from './document-checks.js';
 import { type ReadDocument, RefusedOperation } from './documents.js';
 import type { Manifest } from './trusted-documents.js';
 
@@ -12,7 +12,7 @@ interface KnownDocumentsDeps {
   readonly manifest: Reloadable<Manifest> | undefined;
   /** Those of tools, which are valid. */
   readonly tools: readonly DocumentNode[];
-  readonly admission: Pick<Admission, 'parse' | 'prepare' | 'keep'>;
+  readonly documentChecks: Pick<DocumentChecks, 'parse' | 'prepare' | 'keep'>;
   readonly planner: Pick<PlanExecutor, 'prepare'> | undefined;
   /** Receives one line for each trusted document that cannot be executed. */
   readonly warn: (line: string) => void;
@@ -26,7 +26,7 @@ interface KnownDocumentsDeps {
 export function prepareKnownDocuments({
   manifest,
   tools,
-  admission,
+  documentChecks,
   planner,
   warn,
 }: KnownDocumentsDeps): () => boolean {
@@ -34,13 +34,13 @@ export function prepareKnownDocuments({
   let known: ReadonlyMap<string, ReadDocument> = new Map();
 
   function prepare(document: DocumentNode): void {
-    admission.prepare(document);
+    documentChecks.prepare(document);
     planner?.prepare(document);
   }
 
   function read(hash: string, text: string): ReadDocument | undefined {
     try {
-      const document = admission.parse(text);
+      const document = documentChecks.parse(text);
       if (!(document instanceof RefusedOperation)) prepare(document);
       else warn(misfit(hash, text, document.errors[0]?.message));
       return document;
@@ -54,7 +54,7 @@ export function prepareKnownDocuments({
     const before = known;
     const current = new Map<string, ReadDocument>();
     known = current;
-    admission.keep(current);
+    documentChecks.keep(current);
     for (const [hash, text] of documents) {
       const document = before.get(text) ?? (await runYielding(undefined, () => read(hash, text)));
       // It was read again meanwhile.

@@ -9,7 +9,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type DocumentNode, GraphQLError } from 'graphql';
 import type { Context } from '../../context.js';
-import type { Admission } from '../../graphql/limits/admission.js';
+import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { givenHash } from '../../graphql/limits/trusted-documents.js';
 import { wellFormedJson } from '../../lib/json.js';
 import { documentErrors, toGraphqlError } from '../mask-error.js';
@@ -18,7 +18,7 @@ import { stateOf } from '../request-state.js';
 /** How requests are executed, and what is done before and after. */
 interface ApolloAdapterOptions<C extends BaseContext> {
   readonly apollo: ApolloServer<C>;
-  readonly admission: Pick<Admission, 'documentText' | 'documentId' | 'untrustedHash'>;
+  readonly documentChecks: Pick<DocumentChecks, 'documentText' | 'documentId' | 'untrustedHash'>;
   /** The context of a request. @throws the error that refuses the request. */
   createContext(request: FastifyRequest, reply: FastifyReply): Promise<C>;
   /**
@@ -34,7 +34,7 @@ interface ApolloAdapterOptions<C extends BaseContext> {
 export function serveApollo<C extends BaseContext>(
   app: FastifyInstance,
   url: string,
-  { apollo, admission, createContext, send }: ApolloAdapterOptions<C>,
+  { apollo, documentChecks, createContext, send }: ApolloAdapterOptions<C>,
 ): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const { operation: info } = stateOf(request.raw);
@@ -45,10 +45,10 @@ export function serveApollo<C extends BaseContext>(
       try {
         const read = request.method === 'GET' ? readSearch : readBody;
         read(httpGraphQLRequest, params => {
-          const text = admission.documentText(params);
+          const text = documentChecks.documentText(params);
           info.document = text;
-          if (text !== undefined) info.untrusted = admission.untrustedHash(params, text);
-          info.documentId = admission.documentId(params);
+          if (text !== undefined) info.untrusted = documentChecks.untrustedHash(params, text);
+          info.documentId = documentChecks.documentId(params);
           return text;
         });
         made = await createContext(request, reply);
@@ -82,7 +82,7 @@ export function toApolloRequest({ method, url, headers, body }: FastifyRequest):
 }
 
 /** Puts the text of a trusted document in place of its hash. @throws what `documentText` throws. */
-function readBody(request: HTTPGraphQLRequest, documentText: Admission['documentText']): void {
+function readBody(request: HTTPGraphQLRequest, documentText: DocumentChecks['documentText']): void {
   const { body } = request;
   const params: Record<string, unknown> = { ...(typeof body === 'object' && !Array.isArray(body) && body) };
   const text = documentText(params);
@@ -92,7 +92,7 @@ function readBody(request: HTTPGraphQLRequest, documentText: Admission['document
 }
 
 /** The same for a query string. Its variables become well-formed Unicode. */
-function readSearch(request: HTTPGraphQLRequest, documentText: Admission['documentText']): void {
+function readSearch(request: HTTPGraphQLRequest, documentText: DocumentChecks['documentText']): void {
   const params = new URLSearchParams(request.search);
   const variables = params.get('variables');
   if (variables !== null) params.set('variables', wellFormedJson(variables));

@@ -11,7 +11,7 @@ import { Context, type Services } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import type { PlannedResult } from '../../graphql/executor/defer.js';
 import { executeWithFewErrors, type PlanExecutor } from '../../graphql/executor/execute.js';
-import type { Admission } from '../../graphql/limits/admission.js';
+import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { type ReadDocument, RefusedOperation } from '../../graphql/limits/documents.js';
 import { responseBytes } from '../../graphql/response-text.js';
 import { type Claim, type MemoryBudget, memoryOwner } from '../../lib/memory-budget.js';
@@ -36,7 +36,7 @@ export interface GraphqlRouteDeps {
   readonly authentication: Authentication;
   /** Undefined: no response is cached. */
   readonly responseCache: Pick<ResponseCache, 'finish'> | undefined;
-  readonly admission: Admission;
+  readonly documentChecks: DocumentChecks;
   /** Undefined: graphql-js executes everything. */
   readonly executePlanned: PlanExecutor | undefined;
   readonly acceptedScopes: AcceptedScopes;
@@ -47,7 +47,7 @@ export interface GraphqlRouteDeps {
 
 /** GraphQL over HTTP at `/graphql`: POST, and GET for queries. Returns the server that executes it. */
 export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDeps): Promise<ApolloServer<Context>> {
-  const { schema, services, authentication, admission, budget, responseCache } = deps;
+  const { schema, services, authentication, documentChecks, budget, responseCache } = deps;
   /** The id of the request that caused an error, for the log. */
   const requestIdByError = new WeakMap<object, string>();
   const formatError = (formatted: GraphQLFormattedError, error: unknown) => {
@@ -66,11 +66,11 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
   };
   const apollo = new ApolloServer<Context>({
     schema,
-    // Where introspection is off, the admission forbids it.
+    // Where introspection is off, `documentChecks` forbids it.
     introspection: true,
-    // The admission reads the documents.
+    // `documentChecks` reads the documents.
     documentStore: null,
-    // The admission knows the trusted documents.
+    // `documentChecks` knows the trusted documents.
     persistedQueries: false,
     csrfPrevention: true,
     allowBatchedHttpRequests: false,
@@ -91,7 +91,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
 
   serveApollo(app, '/graphql', {
     apollo,
-    admission,
+    documentChecks,
     async createContext(request, reply) {
       const identity = authentication.identify(request, reply);
       const state = stateOf(request.raw);
@@ -116,7 +116,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
 }
 
 interface PluginDeps extends Pick<GraphqlRouteDeps, 'schema' | 'executePlanned'> {
-  readonly admission: Pick<Admission, 'read' | 'checkOperation'>;
+  readonly documentChecks: Pick<DocumentChecks, 'read' | 'checkOperation'>;
   readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
 }
 
@@ -125,7 +125,7 @@ const nothing: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
 
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
 export function createApolloPlugin(
-  { schema, admission, acceptedScopes, executePlanned }: PluginDeps,
+  { schema, documentChecks, acceptedScopes, executePlanned }: PluginDeps,
   onErrors: (errors: readonly GraphQLError[], context: Context) => void,
   formatError: (error: GraphQLError) => GraphQLFormattedError,
 ): ApolloServerPlugin<Context> {
@@ -139,7 +139,7 @@ export function createApolloPlugin(
       let refused: readonly GraphQLError[] | undefined;
       const read = async (client: string | undefined, text: string): Promise<ReadDocument> => {
         try {
-          return await admission.read(client, text);
+          return await documentChecks.read(client, text);
         } catch (error) {
           const refusal = toGraphqlError(error);
           if (refusal instanceof GraphQLError) return new RefusedOperation([refusal]);
@@ -166,7 +166,7 @@ export function createApolloPlugin(
           if (operation !== undefined) operationInfo.type = operation.operation;
           try {
             const { operationName, variables } = request;
-            await admission.checkOperation(
+            await documentChecks.checkOperation(
               scope,
               document,
               operationName,

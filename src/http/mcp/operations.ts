@@ -9,7 +9,7 @@ import {
 } from 'graphql';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
 import { readNames, readText } from '../../config/files.js';
-import type { Admission } from '../../graphql/limits/admission.js';
+import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { RefusedOperation } from '../../graphql/limits/documents.js';
 import type { Operation } from '../../subscriptions/operations.js';
 import { commentAbove, inputSchema, type JsonSchema, type ObjectSchema, outputSchema } from './json-schema.js';
@@ -40,7 +40,7 @@ export interface ToolPage {
 
 interface OperationsDeps {
   readonly schema: GraphQLSchema;
-  readonly admission: Admission;
+  readonly documentChecks: DocumentChecks;
   readonly allowMutations: boolean;
 }
 
@@ -76,9 +76,9 @@ export function operationFiles(folder: string): readonly string[] {
 /** @throws Error whose message says what is wrong with the operation. */
 function readToolOperation(
   query: string,
-  { schema, admission }: Omit<OperationsDeps, 'allowMutations'>,
+  { schema, documentChecks }: Omit<OperationsDeps, 'allowMutations'>,
 ): ToolOperation {
-  const document = admission.parse(query);
+  const document = documentChecks.parse(query);
   if (document instanceof RefusedOperation) throw new Error(document.errors.map(errorText).join(', '));
   const operation = getOperationAST(document);
   if (operation?.name === undefined)

@@ -6,7 +6,7 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql';
-import type { Admission } from '../../graphql/limits/admission.js';
+import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { RefusedOperation } from '../../graphql/limits/documents.js';
 import { newOperationInfo } from '../../observability/operation-info.js';
 import type { Listener } from '../../subscriptions/shared-execution.js';
@@ -43,8 +43,8 @@ const startIn = ({ fields }: ToolOperation) =>
   [...fields.values()].find(({ definition: { name } }) => phases.has(name));
 
 /** Follows jobs with the subscription `jobProgress`, whose polls all clients with the same credential share. */
-export function createJobWatch(schema: GraphQLSchema, admission: Admission, subscriptions: Subscriptions) {
-  const document = admission.parse(query);
+export function createJobWatch(schema: GraphQLSchema, documentChecks: DocumentChecks, subscriptions: Subscriptions) {
+  const document = documentChecks.parse(query);
   if (document instanceof RefusedOperation) throw document;
   const operation = { query, document, type: OperationTypeNode.SUBSCRIPTION };
   const [field] = selectedFields(schema, document, getOperationAST(document) as OperationDefinitionNode).values();

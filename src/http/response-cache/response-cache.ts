@@ -6,7 +6,7 @@ import type { Scope } from '../../auth/credentials.js';
 import type { Reloadable } from '../../config/reloadable.js';
 import type { Generations } from '../../data/cache/generations.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
-import type { Admission } from '../../graphql/limits/admission.js';
+import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
 import { joinBytes } from '../../lib/body.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
@@ -36,7 +36,7 @@ interface ResponseCacheDeps {
   readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
   readonly budget: MemoryBudget;
   /** The text of the requested document, also of one that is requested by its hash. @throws if the document may not be executed. */
-  readonly documentText: Admission['documentText'];
+  readonly documentText: DocumentChecks['documentText'];
 }
 
 /** A response that is being sent to several clients: it is in memory once, and counted once. */

@@ -30,8 +30,8 @@ import { estimateCost, type OperationCost } from './cost.js';
 import { createDocumentStore, type ReadDocument, RefusedOperation, withCode } from './documents.js';
 import { type DocumentParams, givenHash, type TrustedDocuments } from './trusted-documents.js';
 
-/** What an admission depends on. */
-interface AdmissionDeps {
+/** What the checks depend on. */
+interface DocumentChecksDeps {
   readonly schema: GraphQLSchema;
   readonly documents: TrustedDocuments;
   /** Whether clients may query the schema. */
@@ -43,13 +43,19 @@ interface AdmissionDeps {
 }
 
 /** Decides what the gateway executes, for every transport. */
-export type Admission = ReturnType<typeof createAdmission>;
+export type DocumentChecks = ReturnType<typeof createDocumentChecks>;
 
 /**
  * Creates the checks that every document passes, on every transport. A transport calls `documentText`, `read` and `checkOperation`, and executes. For a
  * document that is not known, the work waits for its turn in `runYielding`.
  */
-export function createAdmission({ schema, documents, introspection, callLimit, statisticsLimit }: AdmissionDeps) {
+export function createDocumentChecks({
+  schema,
+  documents,
+  introspection,
+  callLimit,
+  statisticsLimit,
+}: DocumentChecksDeps) {
   const rules = [...specifiedRules, ...deferRules, ...(introspection ? [] : [NoSchemaIntrospectionCustomRule])];
   const known = createDocumentStore();
   const costs = new WeakMap<OperationDefinitionNode, OperationCost>();

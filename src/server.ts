@@ -15,7 +15,7 @@ import { createAuthentication } from './http/authentication.js';
 import { createConnections } from './http/connections.js';
 import { createHttpApp } from './http/fastify.js';
 import { readExamples, redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
-import { registerGraphql } from './http/graphql/route.js';
+import { registerGraphql } from './http/graphql/apollo.js';
 import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/concurrency-limit.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
 import { readToolOperations } from './http/mcp/operations.js';

@@ -10,7 +10,7 @@ import { createDocumentChecks } from '../src/graphql/limits/document-checks.js';
 import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
 import { createConnections } from '../src/http/connections.js';
 import { createHttpApp } from '../src/http/fastify.js';
-import { keepResult, keptResult, serveApollo } from '../src/http/graphql/apollo.js';
+import { keepResult, keptResult, serveApollo } from '../src/http/graphql/route.js';
 import { createRequestTelemetry } from '../src/http/request-telemetry.js';
 import { createProxyHeaders } from '../src/lib/network.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';

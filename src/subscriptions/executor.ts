@@ -7,8 +7,7 @@ import { executeWithFewErrors } from '../graphql/executor/execute.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
-import { executeRead } from '../http/graphql/apollo.js';
-import type { GraphqlRouteDeps } from '../http/graphql/route.js';
+import { executeRead, type GraphqlRouteDeps } from '../http/graphql/apollo.js';
 import { causeOf, maskError, withoutSuggestions } from '../http/mask-error.js';
 import type { Claim } from '../lib/memory-budget.js';
 import {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Connections } from '../http/connections.js';
-import type { GraphqlRouteDeps } from '../http/graphql/route.js';
+import type { GraphqlRouteDeps } from '../http/graphql/apollo.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
 import { sharedRun } from '../lib/shared-run.js';
 import { Executor, type ExecutorDeps } from './executor.js';

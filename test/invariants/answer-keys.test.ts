@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Scope } from '../../src/auth/credentials.js';
 import { parseReadBodies } from '../../src/http/fastify.js';
-import { toApolloRequest } from '../../src/http/graphql/apollo.js';
+import { toApolloRequest } from '../../src/http/graphql/route.js';
 import { maxBodyBytes, RequestState, readBody } from '../../src/http/request-state.js';
 import { responseKey } from '../../src/http/response-cache/response-cache.js';
 import { andThen } from '../../src/lib/maybe-promise.js';

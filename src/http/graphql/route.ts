@@ -1,281 +1,139 @@
-import { ApolloServer, type ApolloServerPlugin, HeaderMap } from '@apollo/server';
-import {
-  ApolloServerPluginCacheControlDisabled,
-  ApolloServerPluginLandingPageDisabled,
-  ApolloServerPluginUsageReportingDisabled,
-} from '@apollo/server/plugin/disabled';
-import type { FastifyInstance, FastifyReply } from 'fastify';
-import { type DocumentNode, GraphQLError, type GraphQLFormattedError, type GraphQLSchema, Kind } from 'graphql';
-import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
-import { Context, type Services } from '../../context.js';
-import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
-import type { PlannedResult } from '../../graphql/executor/defer.js';
-import { executeWithFewErrors, type PlanExecutor } from '../../graphql/executor/execute.js';
+import { Readable } from 'node:stream';
+import { type ApolloServer, type BaseContext, HeaderMap, type HTTPGraphQLRequest } from '@apollo/server';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { GraphQLError } from 'graphql';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
-import { type ReadDocument, RefusedOperation } from '../../graphql/limits/documents.js';
-import { responseBytes } from '../../graphql/response-text.js';
-import { type Claim, type MemoryBudget, memoryOwner } from '../../lib/memory-budget.js';
-import { operationName, outcomeOfErrors } from '../../observability/operation-info.js';
-import { addResponseMetadata, ResponseMetadata, requestedReports } from '../../observability/response-metadata.js';
-import type { Authentication } from '../authentication.js';
-import { causeOf, maskError, toGraphqlError, withoutSuggestions } from '../mask-error.js';
-import { type RequestState, stateOf } from '../request-state.js';
-import { type ResponseCache, sendParts } from '../response-cache/response-cache.js';
-import { acceptsParts, withoutParts } from '../web-safety.js';
-import { keepResult, keptResult, serveApollo } from './apollo.js';
-import { MultipartResponse, multipartResponse, partsContentType, sendInParts } from './parts.js';
+import { givenHash } from '../../graphql/limits/trusted-documents.js';
+import { wellFormedJson } from '../../lib/json.js';
+import { documentErrors, toGraphqlError } from '../mask-error.js';
+import { stateOf } from '../request-state.js';
 
-/** What the GraphQL route is made of. */
-export interface GraphqlRouteDeps {
-  readonly schema: GraphQLSchema;
-  readonly services: Services;
-  /** The deadline of a whole request, in milliseconds. */
-  readonly deadlineMs: number;
-  /** Whether the header `x-explain: 1` is honored. */
-  readonly explains: boolean;
-  readonly authentication: Authentication;
-  /** Undefined: no response is cached. */
-  readonly responseCache: Pick<ResponseCache, 'finish'> | undefined;
-  readonly documentChecks: DocumentChecks;
-  /** Undefined: graphql-js executes everything. */
-  readonly executePlanned: PlanExecutor | undefined;
-  readonly acceptedScopes: AcceptedScopes;
-  readonly budget: MemoryBudget;
-  /** Whether clients may introspect the schema, and errors may name parts of it. */
-  readonly introspection: boolean;
+/** How requests are executed, and what is done before and after. */
+interface ApolloAdapterOptions<C extends BaseContext> {
+  readonly apollo: ApolloServer<C>;
+  readonly documentChecks: Pick<DocumentChecks, 'documentText' | 'documentId' | 'untrustedHash'>;
+  /** The context of a request. @throws the error that refuses the request. */
+  createContext(request: FastifyRequest, reply: FastifyReply): Promise<C>;
+  /**
+   * Sends a whole response, or returns what Fastify is to send.
+   * @param body what `stringifyResult` returned.
+   * @param context undefined where the request was refused before it had one.
+   * @throws GatewayError where the response cannot be sent.
+   */
+  send(reply: FastifyReply, body: string, context: C | undefined): unknown;
 }
 
-/** GraphQL over HTTP at `/graphql`: POST, and GET for queries. Returns the server that executes it. */
-export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDeps): Promise<ApolloServer<Context>> {
-  const { schema, services, authentication, documentChecks, budget, responseCache } = deps;
-  /** The id of the request that caused an error, for the log. */
-  const requestIdByError = new WeakMap<object, string>();
-  const formatError = (formatted: GraphQLFormattedError, error: unknown) => {
-    const masked = maskError(formatted, error, cause => {
-      const requestId = cause instanceof Error ? requestIdByError.get(cause) : undefined;
-      app.log.error({ err: cause, requestId }, 'Unexpected');
-    });
-    if (masked.message.includes('Cross-Site Request Forgery')) return { ...masked, message: forgeryMessage };
-    return deps.introspection ? masked : withoutSuggestions(masked);
+/** GraphQL over HTTP: passes requests from Fastify to Apollo's server, and its responses back. */
+export function serveApollo<C extends BaseContext>(
+  app: FastifyInstance,
+  url: string,
+  { apollo, documentChecks, createContext, send }: ApolloAdapterOptions<C>,
+): void {
+  const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { operation: info } = stateOf(request.raw);
+    const httpGraphQLRequest = toApolloRequest(request);
+    let made: C | undefined;
+    // Apollo calls it after its check against forged requests, and before it reads the request.
+    const context = async () => {
+      try {
+        const read = request.method === 'GET' ? readSearch : readBody;
+        read(httpGraphQLRequest, params => {
+          const text = documentChecks.documentText(params);
+          info.document = text;
+          if (text !== undefined) info.untrusted = documentChecks.untrustedHash(params, text);
+          info.documentId = documentChecks.documentId(params);
+          return text;
+        });
+        made = await createContext(request, reply);
+        return made;
+      } catch (error) {
+        const refused = toGraphqlError(error);
+        if (refused instanceof GraphQLError) info.outcome = String(refused.extensions.code);
+        throw refused;
+      }
+    };
+    const response = await apollo.executeHTTPGraphQLRequest({ httpGraphQLRequest, context });
+    const { headers, body, status = 200 } = response;
+    const types = { accept: request.headers.accept, contentType: headers.get('content-type') };
+    const outcome = made === undefined ? undefined : info.outcome;
+    reply.code(statusFor(status, outcome, types)).headers(Object.fromEntries(headers));
+    return body.kind === 'complete' ? send(reply, body.string, made) : reply.send(Readable.from(body.asyncIterator));
   };
-  const onErrors = (errors: readonly GraphQLError[], context: Context) => {
-    for (const cause of errors.map(causeOf)) {
-      if (cause instanceof Error) requestIdByError.set(cause, context.metadata.operation.id);
-    }
-    expireSession(errors, context);
+  // Two routes, because a browser may get a page in place of the first.
+  app.get(url, handler);
+  app.post(url, handler);
+}
+
+/** A request in Apollo's form, as it came. */
+export function toApolloRequest({ method, url, headers, body }: FastifyRequest): HTTPGraphQLRequest {
+  const map = new HeaderMap();
+  for (const [name, value] of Object.entries(headers)) {
+    if (value) map.set(name, Array.isArray(value) ? value.join(', ') : value);
+  }
+  const query = url.indexOf('?');
+  return { method, headers: map, body, search: query === -1 ? '' : url.slice(query) };
+}
+
+/** Puts the text of a trusted document in place of its hash. @throws what `documentText` throws. */
+function readBody(request: HTTPGraphQLRequest, documentText: DocumentChecks['documentText']): void {
+  const { body } = request;
+  const params: Record<string, unknown> = { ...(typeof body === 'object' && !Array.isArray(body) && body) };
+  const text = documentText(params);
+  if (text === undefined || givenHash(params) === undefined) return;
+  const { extensions: _, documentId: __, ...rest } = params;
+  request.body = { ...rest, query: text };
+}
+
+/** The same for a query string. Its variables become well-formed Unicode. */
+function readSearch(request: HTTPGraphQLRequest, documentText: DocumentChecks['documentText']): void {
+  const params = new URLSearchParams(request.search);
+  const variables = params.get('variables');
+  if (variables !== null) params.set('variables', wellFormedJson(variables));
+  const named = {
+    query: params.get('query') ?? undefined,
+    documentId: params.get('documentId') ?? undefined,
+    extensions: parsed(params.get('extensions')),
+    variables: parsed(params.get('variables')),
+    onError: params.get('onError'),
   };
-  const apollo = new ApolloServer<Context>({
-    schema,
-    // Where introspection is off, `documentChecks` forbids it.
-    introspection: true,
-    // `documentChecks` reads the documents.
-    documentStore: null,
-    // `documentChecks` knows the trusted documents.
-    persistedQueries: false,
-    csrfPrevention: true,
-    allowBatchedHttpRequests: false,
-    includeStacktraceInErrorResponses: false,
-    stringifyResult: keepResult,
-    stopOnTerminationSignals: false,
-    logger: app.log,
-    formatError,
-    plugins: [
-      ApolloServerPluginLandingPageDisabled(),
-      ApolloServerPluginCacheControlDisabled(),
-      ApolloServerPluginUsageReportingDisabled(),
-      createApolloPlugin(deps, onErrors, error => formatError(error.toJSON(), error)),
-    ],
-  });
-  await apollo.start();
-  app.addHook('onClose', () => apollo.stop());
-
-  serveApollo(app, '/graphql', {
-    apollo,
-    documentChecks,
-    async createContext(request, reply) {
-      const identity = authentication.identify(request, reply);
-      const state = stateOf(request.raw);
-      const { operation, scope, address } = state;
-      const claim = budget.claim(memoryOwner(scope, address));
-      operation.scope = scope;
-      const controller = abortController(state, reply, deps.deadlineMs, claim);
-      const reports = requestedReports(request.headers, deps.explains);
-      return new Context(services, identity, controller, new ResponseMetadata(operation, claim, reports));
-    },
-    send(reply, body, context) {
-      const result = keptResult(body);
-      const { data } = result as { data?: unknown };
-      if (data instanceof MultipartResponse) return sendInParts(reply, data, context?.metadata.claim);
-      const bytes = responseBytes(result, context?.metadata.claim);
-      return context === undefined || responseCache === undefined
-        ? sendParts(reply, bytes)
-        : responseCache.finish(reply, bytes, context.metadata);
-    },
-  });
-  return apollo;
+  const text = documentText(named);
+  if (text !== undefined && givenHash(named) !== undefined) {
+    params.set('query', text);
+    params.delete('extensions');
+    params.delete('documentId');
+  }
+  request.search = `?${params}`;
 }
 
-interface PluginDeps extends Pick<GraphqlRouteDeps, 'schema' | 'executePlanned'> {
-  readonly documentChecks: Pick<DocumentChecks, 'read' | 'checkOperation'>;
-  readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
+/** The value of a JSON text; undefined where it is not JSON, which Apollo refuses later. */
+function parsed(json: string | null): unknown {
+  try {
+    return json === null ? undefined : JSON.parse(json);
+  } catch {
+    return undefined;
+  }
 }
 
-/** In place of a document that is refused. */
-const nothing: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
-
-/** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
-export function createApolloPlugin(
-  { schema, documentChecks, acceptedScopes, executePlanned }: PluginDeps,
-  onErrors: (errors: readonly GraphQLError[], context: Context) => void,
-  formatError: (error: GraphQLError) => GraphQLFormattedError,
-): ApolloServerPlugin<Context> {
-  /** The service answers only a credential that it accepts, now or when the cache was filled. */
-  const noteAccepted = ({ operation: { scope }, upstreamCalls }: ResponseMetadata) => {
-    const isAccepted = upstreamCalls.some(({ status }) => status !== null && status >= 200 && status < 300);
-    if (scope !== undefined && isAccepted) acceptedScopes.add(scope);
-  };
-  return {
-    async requestDidStart() {
-      let refused: readonly GraphQLError[] | undefined;
-      const read = async (client: string | undefined, text: string): Promise<ReadDocument> => {
-        try {
-          return await documentChecks.read(client, text);
-        } catch (error) {
-          const refusal = toGraphqlError(error);
-          if (refusal instanceof GraphQLError) return new RefusedOperation([refusal]);
-          throw error;
-        }
-      };
-      return {
-        /** Apollo parses and validates nothing where there is a document. */
-        async didResolveSource(request) {
-          const { contextValue, source } = request;
-          const { scope } = contextValue.metadata.operation;
-          const document = contextValue.document ?? (await read(scope, source));
-          const isRefused = document instanceof RefusedOperation;
-          if (isRefused) refused = document.errors;
-          Object.assign(request, { document: isRefused ? nothing : document });
-        },
-
-        /** Refuses an operation that is not admitted, before any upstream call is made for it. */
-        async didResolveOperation({ document, operation, request, contextValue }) {
-          if (refused !== undefined) return;
-          const { operation: operationInfo } = contextValue.metadata;
-          const { scope } = operationInfo;
-          operationInfo.name = operationName(operation?.name?.value);
-          if (operation !== undefined) operationInfo.type = operation.operation;
-          try {
-            const { operationName, variables } = request;
-            await documentChecks.checkOperation(
-              scope,
-              document,
-              operationName,
-              variables,
-              operationInfo,
-              contextValue.callLimit,
-            );
-          } catch (error) {
-            throw toGraphqlError(error);
-          }
-          if (operation?.operation === 'subscription' && request.http !== undefined) {
-            // Apollo would answer 406, without a word of where subscriptions are served.
-            request.http.headers.delete('accept');
-            throw subscriptionRefused();
-          }
-        },
-
-        async responseForOperation({ document, operation, request, contextValue: context }) {
-          const { operationName, variables, http } = request;
-          const format = (found: readonly GraphQLError[]) => {
-            if (found.length > 0) onErrors(found, context);
-            return found.map(formatError);
-          };
-          if (refused !== undefined) {
-            const { status } = { status: 400, ...(refused[0]?.extensions.http as object | undefined) };
-            const singleResult = { errors: format(refused) };
-            return { http: { status, headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
-          }
-          if (operation === undefined) return null;
-          const defers = acceptsParts(http?.headers.get('accept'));
-          const client = context.metadata.operation.scope;
-          const planned = await executePlanned?.({ document, operationName, variables, context, client, defers });
-          const given = { operationName, variableValues: variables, contextValue: context };
-          const result: PlannedResult = planned ?? (await executeWithFewErrors({ schema, document, ...given }));
-          const { data = null, errors, deferred } = result;
-          if (deferred === undefined) {
-            const singleResult = { data, ...(errors && { errors: format(errors) }) };
-            return { http: { headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
-          }
-          const { metadata } = context;
-          const inParts = multipartResponse(result, deferred, {
-            metadata,
-            format,
-            onEnd: () => noteAccepted(metadata),
-          });
-          // With its type given, Apollo does not look for one that the client takes.
-          const headers = new HeaderMap([['content-type', partsContentType]]);
-          return { http: { headers }, body: { kind: 'single', singleResult: { data: inParts as never } } };
-        },
-
-        async didEncounterErrors({ errors, contextValue }) {
-          onErrors(errors, contextValue);
-        },
-
-        /** Adds the response's metadata, decides whether the response may be cached, and notes its outcome. */
-        async willSendResponse({ request, operation, response, contextValue: { metadata } }) {
-          if (response.body.kind !== 'single') return;
-          const result = response.body.singleResult;
-          if (result.data instanceof MultipartResponse) return;
-          request.http?.headers.set('accept', withoutParts(request.http.headers.get('accept')));
-          if (operation?.operation !== 'query' || result.errors !== undefined || metadata.skipped.length > 0) {
-            metadata.forbidCaching();
-          }
-          addResponseMetadata(result, metadata);
-          metadata.operation.outcome = outcomeOfErrors(result.errors);
-          noteAccepted(metadata);
-        },
-      };
-    },
-  };
+/**
+ * The status of an executed request. A client that asks for `application/json` by name does not know the statuses of GraphQL over HTTP, and may
+ * take any status but 200 for the response of a proxy (GraphQL over HTTP: application/json).
+ * @param status by the rules of `application/graphql-response+json`: 400 where the document cannot be run.
+ * @param outcome the code of the first error.
+ */
+function statusFor(
+  status: number,
+  outcome: string | undefined,
+  { accept = '', contentType = '' }: { readonly accept: string | undefined; readonly contentType: string | undefined },
+): number {
+  const isLegacyJson = contentType.startsWith('application/json') && /\bapplication\/json\b/i.test(accept);
+  return isLegacyJson && status === 400 && outcome !== undefined && documentErrors.has(outcome) ? 200 : status;
 }
 
-const subscriptionRefused = () =>
-  new GraphQLError(
-    'Subscriptions are served over WebSocket or as multipart/mixed;subscriptionSpec=1.0 at /graphql, and as Server-Sent Events at /graphql/stream',
-    { extensions: { code: 'BAD_REQUEST', http: { status: 400 } } },
-  );
+/** Apollo's `stringifyResult`: leaves a result as it is, so that it is written later, once there is memory for it. See `keptResult`. */
+export const keepResult = (result: unknown): string => result as string;
 
-/** Clears the session's cookie where the service refused the credential in it: the service would refuse it again each time. */
-function expireSession(errors: readonly GraphQLError[], { session }: Pick<Context, 'session'>): void {
-  const isRefused = errors.some(
-    ({ originalError }) => originalError instanceof Unauthenticated && originalError.upstream !== undefined,
-  );
-  if (isRefused) session.expire();
-}
-
-/** In place of Apollo's message, which is long and names the way out last. */
-const forgeryMessage =
-  'A page of another site could send this request (CSRF). Add the header "apollo-require-preflight: 1", or send a POST with "content-type: application/json"';
-
-/** Made once, because its stack is never shown. */
-const clientGone = new Abandoned('The client has gone');
-
-/** Aborts when the client hangs up, or at the deadline of its request. The claim is released once the response has been sent. */
-function abortController(
-  state: RequestState,
-  { raw }: FastifyReply,
-  milliseconds: number,
-  claim: Claim,
-): AbortController {
-  const controller = new AbortController();
-  const timer = setTimeout(
-    () => controller.abort(new UpstreamTimeout(`The request took longer than ${milliseconds} ms`)),
-    milliseconds,
-  );
-  state.whenClosed(() => {
-    clearTimeout(timer);
-    claim.release();
-    if (!raw.writableFinished) controller.abort(clientGone);
-  });
-  return controller;
+/** Takes the result that `keepResult` left in the body of Apollo's response. @throws Error where Apollo has turned it into text. */
+export function keptResult(body: string): unknown {
+  if (typeof body === 'string') throw new Error('Apollo did not keep the result of stringifyResult in the body');
+  return body;
 }

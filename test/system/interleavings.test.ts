@@ -10,5 +10,5 @@ test.each([
   async (_, redisUrl) => {
     await runInterleavings(1_000, redisUrl());
   },
-  600_000,
+  1_800_000,
 );

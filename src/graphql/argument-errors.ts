@@ -131,7 +131,7 @@ const maxShownLength = 40;
  * gave. Only an unknown value of an enum is repeated.
  * @param given the members of the value, if it is an object.
  */
-export function valueMessage(schema: GraphQLSchema, message: string, given: readonly string[]): string {
+function valueMessage(schema: GraphQLSchema, message: string, given: readonly string[]): string {
   const [, unknown, name = ''] = /^(?:Value "(.*)" does not exist in|Enum) "(\w+)"/s.exec(message) ?? [];
   const type = schema.getType(name);
   if (isEnumType(type)) {

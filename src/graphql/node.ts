@@ -5,7 +5,7 @@ import { isSkipped } from './input.js';
 import { boundedList } from './limits/list-bounds.js';
 
 /** How the objects of a type that implements `Node` are identified, and read again. */
-export interface NodeType<Source extends object, Context> {
+interface NodeType<Source extends object, Context> {
   /** What identifies an object among those of its type. */
   parts(source: Source): readonly string[];
   /**

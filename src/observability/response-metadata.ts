@@ -7,7 +7,7 @@ import { newOperationInfo, type OperationInfo } from './operation-info.js';
 export type Source = 'memory' | 'redis' | 'flight' | 'network';
 
 /** One line of `extensions.explain`. `path` includes the query, but never a credential; `milliseconds` is how long the read took, there with one decimal. */
-export interface UpstreamCallRecord {
+interface UpstreamCallRecord {
   readonly method: string;
   readonly path: string;
   /** The service's status; null where the service did not answer. */

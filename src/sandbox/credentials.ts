@@ -9,12 +9,12 @@ export const SESSION_COOKIE = 'svc_session';
 export const REGION_COOKIE = 'svc_region';
 
 /** What a client may do. */
-export interface Rights {
+interface Rights {
   eventsMonitor: boolean;
   markets: 'all' | 'none';
 }
 
-export interface DemoKey extends Rights {
+interface DemoKey extends Rights {
   name: string;
   key: string;
   description: string;

@@ -9,7 +9,7 @@ const STATUS = {
   INTERNAL_SERVER_ERROR: 500,
 };
 
-export type ErrorCode = keyof typeof STATUS;
+type ErrorCode = keyof typeof STATUS;
 
 /** An error of the service (docs/upstream-api.md: Errors). */
 export class Problem extends Error {

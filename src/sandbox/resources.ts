@@ -1,7 +1,7 @@
 /** The resources of the service, with its own names (docs/upstream-api.md: The upstream interface). Times are UTC ISO 8601. */
 
-export type EntityType = 'company' | 'category' | 'country' | 'location';
-export type PropertySource = 'inferred' | 'explicit';
+type EntityType = 'company' | 'category' | 'country' | 'location';
+type PropertySource = 'inferred' | 'explicit';
 export type Direction = 'up' | 'down' | 'fluctuate' | 'unknown';
 export type Operator = '>' | '<' | '>=' | '<=' | '=' | '~' | 'range';
 
@@ -40,7 +40,7 @@ export interface TaxonomicMatches {
   impactedEntities: ImpactedEntity[];
 }
 
-export interface Timestamps {
+interface Timestamps {
   published?: string | null;
   recordedStart?: string | null;
   recordedEnd?: string | null;

@@ -36,15 +36,15 @@ interface BodyBounds extends JsonBounds {
   readonly otherBytes: number;
 }
 
-const megabyte = 1024 * 1024;
+const mebibyte = 1024 * 1024;
 
 /** One record, or a list of some hundreds: jobs, topics, earlier criteria. */
 const defaultBounds: BodyBounds = {
   // Above it, to decode and parse a single text takes tens of milliseconds.
-  text: 4 * megabyte,
+  text: 4 * mebibyte,
   number: 1_024,
   levels: 64,
-  bytes: 4 * megabyte,
+  bytes: 4 * mebibyte,
   otherBytes: Number.POSITIVE_INFINITY,
   items: 10_000,
   members: 10_000,
@@ -55,7 +55,7 @@ const defaultBounds: BodyBounds = {
 /** All companies of a market: tens of thousands. */
 const companiesBounds: BodyBounds = {
   ...defaultBounds,
-  bytes: 32 * megabyte,
+  bytes: 32 * mebibyte,
   items: 500_000,
   members: 300_000,
 };
@@ -63,7 +63,7 @@ const companiesBounds: BodyBounds = {
 /** The endpoint families whose bodies may be large. */
 const boundsByFamily = new Map<string, BodyBounds>([
   // A page of a hundred. Their embeddings are cut out, or turned into text, before anything is counted.
-  ['events', { ...defaultBounds, bytes: 32 * megabyte, otherBytes: 8 * megabyte, items: 50_000, members: 50_000 }],
+  ['events', { ...defaultBounds, bytes: 32 * mebibyte, otherBytes: 8 * mebibyte, items: 50_000, members: 50_000 }],
   ['companies', companiesBounds],
   // One object may have a member for each company.
   ['esg', { ...companiesBounds, own: { members: 10_000, items: 10_000 } }],

@@ -32,7 +32,7 @@ export interface CompanySorting {
 }
 
 /** A prepared filter. */
-export interface PreparedFilter {
+interface PreparedFilter {
   /** Equal for filters that mean the same. */
   readonly key: string;
   /** The companies that match, in the order of the list. One pass with a few look-ups per company, however long the filter is. */

@@ -23,13 +23,13 @@ export interface Company extends CompanyRecord {
 }
 
 /** Which companies of a market to list, and in which order, as the arguments of `Market.companies`. */
-export interface CompanyListing {
+interface CompanyListing {
   readonly filter?: CompanyConditions | null | undefined;
   readonly orderBy?: CompanySorting | null | undefined;
 }
 
 /** Which companies to export, as `CompanySelection` in the schema: exactly one member is set. */
-export interface CompanyChoice {
+interface CompanyChoice {
   readonly all?: boolean | null | undefined;
   readonly visible?: (PageArguments & CompanyListing) | null | undefined;
   readonly matching?: CompanyConditions | null | undefined;

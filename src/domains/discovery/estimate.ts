@@ -2,7 +2,7 @@ import { known } from '../../data/upstream/schema-drift.js';
 import type { Job } from './model.js';
 
 /** The first progress of a job that the gateways saw, and when, in milliseconds since 1970. */
-export interface FirstSeen {
+interface FirstSeen {
   readonly id: string;
   readonly at: number;
   readonly progress: number;

@@ -9,7 +9,7 @@ import { divide } from './tail.js';
 type EventInterval = 'HOUR' | 'DAY' | 'WEEK' | 'MONTH';
 
 /** Reads one page of the event list. */
-export type ReadEvents = (query: EventQuery, page: number, pageSize: number) => Promise<EventPage>;
+type ReadEvents = (query: EventQuery, page: number, pageSize: number) => Promise<EventPage>;
 
 /** A range of `lastUpdated`, in milliseconds since 1970, both ends inclusive. */
 interface UpdateRange {

@@ -38,7 +38,7 @@ function withVector(event: Event): Event {
 }
 
 /** One page of a range of the list. `skipped` is the number of records that could not be parsed. */
-export interface TailPage {
+interface TailPage {
   readonly events: readonly Event[];
   readonly totalItems: number;
   readonly skipped: number;

@@ -37,7 +37,7 @@ export interface OutboundCall {
 export type StartTimer = (milliseconds: number, fire: () => void) => () => void;
 
 /** The result of a delivery with all its attempts. */
-export interface DeliveryResult {
+interface DeliveryResult {
   readonly attempts: ExportAttempt[];
   readonly outcome: ExportOutcome;
 }

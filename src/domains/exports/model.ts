@@ -100,7 +100,7 @@ export interface TeamExport extends ExportRecord {
 export const emptyTeam: TeamState = { endpoints: [], exports: [] };
 
 /** The state of an export. `UNKNOWN`: the process that was sending it stopped before it recorded an outcome. */
-export type ExportStatus = ExportOutcome['kind'] | 'RUNNING' | 'UNKNOWN';
+type ExportStatus = ExportOutcome['kind'] | 'RUNNING' | 'UNKNOWN';
 
 /** @param now milliseconds since 1970. */
 export function statusOf({ outcome, expiresAt }: ExportRecord, now = Date.now()): ExportStatus {

@@ -1,7 +1,7 @@
 import { known, type ReadNumber } from '../../data/upstream/schema-drift.js';
 
 /** A company of the market as the service sends it. */
-export interface ExportCompany {
+interface ExportCompany {
   readonly domain: string;
   readonly name: string | null;
   readonly description: string | null;

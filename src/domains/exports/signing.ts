@@ -8,7 +8,7 @@ import { Conflict } from '../../errors.js';
 import type { Endpoint } from './model.js';
 
 /** A secret that signs the exports to one endpoint. */
-export interface SigningSecret {
+interface SigningSecret {
   readonly secret: Secret;
   /** In milliseconds since 1970. Null for the secret that has not been replaced. */
   readonly validUntil: number | null;

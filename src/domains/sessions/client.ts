@@ -21,7 +21,7 @@ export const embedSessionWrite: Write<EmbedSession> = {
 };
 
 /** A session that the service has started. */
-export type SignedIn = Pick<Session, 'cookies' | 'email' | 'name'>;
+type SignedIn = Pick<Session, 'cookies' | 'email' | 'name'>;
 
 /**
  * POST /v2/auth/sign-in.

@@ -7,7 +7,7 @@ import { type DeferredObject, type PlanInput, type PlanResult, type ResponsePosi
 type Path = readonly (string | number)[];
 
 /** A part of a response after the first, in the format of incremental delivery v0.2. Paths of errors begin at the root of the response. */
-export interface LaterPart {
+interface LaterPart {
   /** Fragments that later parts deliver. */
   readonly pending?: readonly { readonly id: string; readonly path: Path; readonly label?: string }[];
   /** Data of pending fragments. It belongs to the object at the path of the fragment, or at `subPath` below it. */

@@ -88,7 +88,7 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     }
   }
 
-  const execute = ({
+  const executePlanned = ({
     document,
     operationName,
     variables: given = {},
@@ -121,7 +121,7 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
       });
     });
   };
-  return Object.assign(execute, { prepare });
+  return Object.assign(executePlanned, { prepare });
 }
 
 /** What a plan is for: one operation of a document, and what is left out of it. */

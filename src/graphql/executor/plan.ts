@@ -48,7 +48,7 @@ export interface DeferredFragment {
 }
 
 /** Fields of an object that exactly the same deferred fragments select. They are executed together, once, whichever fragment needs them first. */
-export interface DeferredGroup {
+interface DeferredGroup {
   readonly of: ReadonlySet<DeferredFragment>;
   readonly plan: ObjectPlan;
 }

@@ -34,7 +34,7 @@ const referencesPerEvent = 10;
 /** The assumed length of a list that nothing limits. */
 export const listLength = 4;
 /** The assumed number of companies of a market. */
-export const companiesPerMarket = 5_000;
+const companiesPerMarket = 5_000;
 /** The most countries that companies can operate in, rounded. */
 const countries = 250;
 /** The assumed number of NAICS codes of a market: about half of the codes there are. */

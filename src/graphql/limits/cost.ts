@@ -65,8 +65,8 @@ export function estimateCost(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
-  variables: Readonly<Record<string, unknown>> = {},
-  statisticsLimit = 2_000,
+  variables: Readonly<Record<string, unknown>>,
+  statisticsLimit: number,
 ): OperationCost {
   const root = schema.getRootType(operation.operation) as GraphQLObjectType;
   const fragments = new Map<string, FragmentDefinitionNode>();

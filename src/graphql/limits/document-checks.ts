@@ -153,12 +153,13 @@ export function createDocumentChecks({
       // The cost of finding all errors grows with the value, so only the first is reported.
       const found = getVariableValues(schema, definitions, given, { maxErrors: 1 });
       if (found.errors?.[0] !== undefined) throw badVariable(found.errors[0], document, operation, given);
-      const { coerced } = given === variables ? found : getVariableValues(schema, definitions, variables ?? {});
+      const { coerced = {} } = given === variables ? found : getVariableValues(schema, definitions, variables ?? {});
       // Without variables, an operation has the same cost each time.
-      const sameCost = definitions.length === 0 ? costs.get(operation) : undefined;
+      const isConstant = definitions.length === 0;
+      const sameCost = isConstant ? costs.get(operation) : undefined;
       const estimate = () => estimateCost(schema, document, operation, coerced, statisticsLimit);
       return andThen(sameCost ?? runYielding(client, estimate), cost => {
-        costs.set(operation, cost);
+        if (isConstant) costs.set(operation, cost);
         info.estimatedCalls = cost.calls;
         if (cost.calls > ownCallLimit) throw new QueryTooComplex('upstream calls', cost.calls, ownCallLimit);
         checkBound('records', cost.records);

@@ -30,7 +30,7 @@ export interface JobState {
 }
 
 /** Jobs that a tool has started. */
-export interface StartedJobs {
+interface StartedJobs {
   readonly marketId: string;
   readonly phase: string;
 }

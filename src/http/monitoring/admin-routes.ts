@@ -12,7 +12,7 @@ export interface Orders {
 }
 
 /** A process that serves clients. */
-export interface ServingProcess {
+interface ServingProcess {
   readonly pid: number | undefined;
   readonly state: string;
   /** When that state began. */

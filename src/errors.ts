@@ -1,4 +1,4 @@
-/** The codes of the gateway's own errors in `extensions.code`, with the HTTP status if one rejects a whole request. GraphQL and HTTP have further codes, see `http/mask-error.ts`. */
+/** The codes of the gateway's own errors in `extensions.code`, with the HTTP status if one rejects a whole request. `http/mask-error.ts` has further codes. */
 const statusOf = {
   BAD_USER_INPUT: 400,
   SIGN_IN_FAILED: 401,

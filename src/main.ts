@@ -21,7 +21,7 @@ if (cluster.isWorker) {
   process.once('SIGINT', () => void end('SIGINT'));
   process.once('SIGTERM', () => void end('SIGTERM', gateway?.shutdown.noticeMs));
   process.on('SIGHUP', () => {
-    // The terminal was closed: it is no terminal any more.
+    // The terminal was closed: the standard output is no longer one.
     if (process.stdout.isTTY && !isatty(1)) void end('SIGHUP');
     else if (gateway === undefined) reloads = true;
     else gateway.reload();

@@ -32,7 +32,7 @@ export class Reloadable<T> {
 /** `1 team`, `2 teams`. */
 export const countOf = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-/** Says how the entries of a file differ from those before, by their names: `TEAMS_FILE was read again: 3 teams (1 added, 0 changed, 2 removed)`. @param what one of them: `team`. */
+/** How the entries of a file differ from those before: `TEAMS_FILE was read again: 3 teams (1 added, 0 changed, 2 removed)`. @param what one of them: `team`. */
 export function describeChange(
   variable: string,
   what: string,

@@ -85,7 +85,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
           state.whenClosed(() => counted.release());
         }
         try {
-          claim.reserveRequest(bytes);
+          claim.reserve(bytes);
         } catch (error) {
           throw error instanceof RateLimited ? tooMuchSent() : error;
         }

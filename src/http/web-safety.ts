@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyCorsOptions } from '@fastify/cors';
 import { reportHeaders } from '../observability/response-metadata.js';
 
-/** Headers of every response, but of those of GraphiQL: browsers must not sniff, frame or store it, and send no referrer, because a URL may contain a session id. */
+/** Headers of every response except those of GraphiQL: browsers must not sniff, frame or store it, and send no referrer, because a URL may contain a session id. */
 export const safeHeaders: OutgoingHttpHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
@@ -52,8 +52,8 @@ const maxParsedHeader = 1_000;
 const parsedHeaders = ['accept', 'accept-encoding', 'content-type', 'if-none-match', 'mcp-name', 'origin', 'range'];
 
 /**
- * Why a request costs too much to understand, or may mean something else to a proxy than to the gateway; undefined: neither. Node refuses two lengths, and a length with chunks. It joins other
- * headers of one name, so that two hosts are no valid host, and two credentials no valid credential.
+ * Why a request costs too much to understand, or may mean something else to a proxy than to the gateway; undefined: neither. Node refuses two lengths, and
+ * a length with chunks. It joins other headers of one name, so that two hosts are no valid host, and two credentials no valid credential.
  */
 export function faultOf({ headers, httpVersion }: IncomingMessage): Refused | undefined {
   const { host, 'transfer-encoding': transfer, 'content-encoding': encoding } = headers;

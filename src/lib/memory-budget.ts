@@ -78,7 +78,7 @@ export class MemoryBudget {
     return new Claim(this, owner);
   }
 
-  /** Counts more or less bytes. @param mustFit whether more bytes need room. @throws Overloaded, RateLimited if there is no room for them. */
+  /** Changes the bytes of an owner. @param by negative where it gives some back. @param mustFit whether growth needs room. @throws Overloaded, RateLimited */
   change(owner: string, by: number, mustFit: boolean): void {
     const total = this.#held + by;
     const owned = (this.#owners.get(owner) ?? 0) + by;
@@ -98,7 +98,11 @@ export class MemoryBudget {
 const usedShareOfHeap = () => getHeapStatistics().used_heap_size / heapLimit;
 
 const tooMuch = () =>
-  new RateLimited('Responses for this credential are waiting to be read; read them, then try again', undefined, 1);
+  new RateLimited(
+    'The requests and responses of this client hold too much memory; read the responses, then try again',
+    undefined,
+    1,
+  );
 
 /** What one operation, response or connection takes of a budget, until it is released. */
 export class Claim {
@@ -124,11 +128,11 @@ export class Claim {
   reserveResponse(bytes: number): void {
     const { perResponse } = this.#budget.bounds;
     if (bytes > perResponse) throw new QueryTooComplex('bytes of the response', bytes, perResponse);
-    this.reserveRequest(bytes);
+    this.reserve(bytes);
   }
 
-  /** Counts the bytes of a request that have arrived so far. @throws Overloaded, RateLimited if there is no room. */
-  reserveRequest(bytes: number): void {
+  /** Counts this many bytes in place of everything counted before; none below `countThreshold`. @throws Overloaded, RateLimited if there is no room. */
+  reserve(bytes: number): void {
     this.#resize(bytes < countThreshold ? 0 : bytes);
   }
 

@@ -1,4 +1,4 @@
-/** What stands before the path: the names of user and host. A host name has at most 253 characters, and parsing one takes a time that grows with the square of its length. */
+/** What stands before the path: user and host. A host name has at most 253 characters, and the time to parse one grows with the square of its length. */
 const shortAuthority = /^\s*https?:[/\\]*[^/\\?#]{1,512}(?:[/\\?#]|$)/i;
 
 /** A URL of HTTP or HTTPS that was written by someone outside of the gateway; undefined for any other text. Its path may be of any length. */

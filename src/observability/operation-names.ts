@@ -2,7 +2,7 @@ import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Reloadable } from '../config/reloadable.js';
 import { type OperationInfo, operationName } from './operation-info.js';
 
-/** The names of operations and clients in metrics, where each name costs memory for ever. Logs and spans use the names that clients send. */
+/** The names of operations and clients in metrics, where each name costs memory forever. Logs and spans use the names that clients send. */
 export type OperationNames = ReturnType<typeof createOperationNames>;
 
 const maxNames = 100;

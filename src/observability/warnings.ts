@@ -82,7 +82,7 @@ export function createWarnings(sink: WarningSink): Warnings {
       if (subject === undefined || subject.recovery !== undefined) return;
       const { failing, since } = subject;
       failing.delete(part);
-      // A part that is not used any more does not count for ever.
+      // A part that is not used any more does not count forever.
       const now = performance.now();
       for (const [other, failedAt] of failing) if (now - failedAt > quietMs) failing.delete(other);
       if (failing.size > 0) return;

@@ -70,8 +70,8 @@ const multipart: StreamFormat = {
 const acceptsMultipart = (accept = '') => /multipart\/mixed\s*;[^,]*\bsubscriptionSpec="?1\.0\b/i.test(accept);
 
 /**
- * Answers subscriptions that are sent to `path` with POST, if the client accepts multipart subscriptions. Everything else goes to the route itself, also what cannot be
- * read: it is answered with the errors and the status of any other request.
+ * Answers subscriptions that are sent to `path` with POST, if the client accepts multipart subscriptions. Everything else goes to the route itself, also
+ * what cannot be read: it is answered with the errors and the status of any other request.
  */
 export function registerMultipart(
   app: FastifyInstance,

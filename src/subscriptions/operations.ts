@@ -26,6 +26,6 @@ export interface Operation extends Pick<OperationRequest, 'operationName' | 'var
   readonly type: OperationTypeNode;
   /** The cursor behind which an EventSource continues after it has reconnected. */
   readonly lastEventId?: string | undefined;
-  /** That the client requested of a query or a mutation. */
+  /** The reports that the client requested about a query or a mutation. */
   readonly reports?: Reports;
 }

@@ -21,7 +21,10 @@ export type SubscriptionOptions = Omit<ExecutorDeps, 'report'> &
     readonly bounds?: Partial<SubscriptionBounds> | undefined;
   };
 
-/** GraphQL over WebSocket and multipart responses at `/graphql`, and over Server-Sent Events at `/graphql/stream`, which share executions, rules and limits. Returns what they share. */
+/**
+ * GraphQL over WebSocket and multipart responses at `/graphql`, and Server-Sent Events at `/graphql/stream`, with shared executions and limits. Returns
+ * what they share.
+ */
 export function registerSubscriptions(app: FastifyInstance, options: SubscriptionOptions): Subscriptions {
   const { services, authentication } = options;
   const bounds = { ...defaultBounds, ...options.bounds };

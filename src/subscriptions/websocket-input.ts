@@ -156,6 +156,6 @@ export class WebSocketInput {
   /** @throws Overloaded, RateLimited if the memory budget has no room for so many bytes. */
   #countUnfinished(bytes: number): void {
     this.#unfinishedBytes = bytes;
-    this.#claim.reserveRequest(bytes + this.#waitingBytes);
+    this.#claim.reserve(bytes + this.#waitingBytes);
   }
 }

@@ -90,7 +90,7 @@ async function readShared(group: Group, page: ReadPage, alone: ReadAlone): Promi
   return isComplete && isNamed ? split(requests, shared, alone) : nothing;
 }
 
-/** What one company would get under each interpretation of the filter: `strict` if name and scores must match the same impacted entity, `loose` if they may match two. */
+/** What one company would get under each interpretation of the filter: `strict` if name and scores must match the same impacted entity, `loose` if two may match. */
 interface Candidate {
   readonly request: CompanyEventsRequest;
   readonly strict: EventPage;

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ExecutionResult, type GraphQLError, responsePathAsArray } from 'graphql';
-
 import type { DeferredFragment, ObjectPlan } from './plan.js';
 import { type DeferredObject, type PlanInput, type PlanResult, type ResponsePosition, runPlan } from './run-plan.js';
 

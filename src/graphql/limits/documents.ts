@@ -3,11 +3,11 @@ import { LRUCache } from 'lru-cache';
 
 /** Errors for which an operation is not executed. */
 export class RefusedOperation extends Error {
-  override readonly name = 'Refused';
+  override readonly name = 'RefusedOperation';
   readonly errors: readonly GraphQLError[];
 
   constructor(errors: readonly GraphQLError[]) {
-    super('Refused');
+    super('The operation is refused');
     this.errors = errors;
   }
 }
@@ -23,8 +23,8 @@ const maxSeenText = 4 * 1024 * 1024;
 const overheadBytes = 200;
 
 /**
- * The documents that are known, by their text. Stores a document when it is read for the second time. So documents that are sent only once, such as those with values in their text, use little
- * memory and evict nothing.
+ * The documents that are known, by their text. Stores a document when it is read for the second time. So documents that are sent only once, such as those
+ * with values in their text, use little memory and evict nothing.
  */
 export function createDocumentStore() {
   const sizeCalculation = (_: unknown, text: string) => text.length + overheadBytes;

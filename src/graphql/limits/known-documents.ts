@@ -42,10 +42,10 @@ export function prepareKnownDocuments({
     try {
       const document = documentChecks.parse(text);
       if (!(document instanceof RefusedOperation)) prepare(document);
-      else warn(misfit(hash, text, document.errors[0]?.message));
+      else warn(refusalLine(hash, text, document.errors[0]?.message));
       return document;
     } catch (error) {
-      warn(misfit(hash, text, (error as Error).message));
+      warn(refusalLine(hash, text, (error as Error).message));
       return undefined;
     }
   }
@@ -74,7 +74,7 @@ export function prepareKnownDocuments({
   return () => isPrepared;
 }
 
-function misfit(hash: string, text: string, reason: string | undefined): string {
+function refusalLine(hash: string, text: string, reason: string | undefined): string {
   const [name = 'without a name'] = operationsNamedIn(text);
   return `PERSISTED_DOCUMENTS: the operation ${name} (${hash}) is refused: ${reason}`;
 }

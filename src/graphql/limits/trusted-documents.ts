@@ -77,8 +77,8 @@ export function createTrustedDocuments(mode: TrustMode, manifest: Pick<Reloadabl
   return {
     /**
      * @returns undefined if the client named no document; the transport reports that.
-     * @throws BadUserInput for a malformed hash or one that does not match the text, or if an error is to do anything but `PROPAGATE`, Forbidden for a text where only trusted documents are
-     * executed, GraphQLError `PERSISTED_QUERY_NOT_FOUND` for an unknown hash.
+     * @throws BadUserInput for a malformed hash or one that does not match the text, or if an error is to do anything but `PROPAGATE`, Forbidden for a
+     *   text where only trusted documents are executed, GraphQLError `PERSISTED_QUERY_NOT_FOUND` for an unknown hash.
      */
     documentText(params: DocumentParams): string | undefined {
       const { query, onError } = params;

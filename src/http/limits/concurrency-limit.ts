@@ -58,8 +58,8 @@ export function createConcurrencyLimit({ targetDelayMs, max }: ConcurrencyBounds
 
   return {
     /**
-     * Begins an operation of a client: a scope, or a network where the service has not accepted the credential yet. Once the limit is reached, a client that has less than its
-     * share of it is still accepted.
+     * Begins an operation of a client: a scope, or a network where the service has not accepted the credential yet. Once the limit is reached, a client
+     * that has less than its share of it is still accepted.
      * @returns the function that ends the operation, which may be called again; undefined where it is refused.
      */
     begin(client: string): (() => void) | undefined {

@@ -527,6 +527,15 @@ describe('without introspection', () => {
     expect(sorted(schema)).toBe(written);
   });
 
+  test('bounds the JSON of a GET as that of a body', async () => {
+    const extensions = `{"a":${'['.repeat(bounds.levels)}${']'.repeat(bounds.levels)}}`;
+    const search = new URLSearchParams({ query: '{ __typename }', extensions });
+    const response = await fetch(`${closed.url}/graphql?${search}`, { headers: { 'apollo-require-preflight': '1' } });
+    expect(await response.json()).toMatchObject({
+      errors: [{ extensions: { code: 'QUERY_TOO_COMPLEX', measure: 'levels' } }],
+    });
+  });
+
   test.each(['/', '/graphql', '/graphql/assets/graphiql.css'])('serves no GraphiQL at %s', async path => {
     const response = await fetch(closed.url + path, { headers: { accept: 'text/html' }, redirect: 'manual' });
     expect(response.status).toBeGreaterThanOrEqual(400);

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { type ApolloServer, type BaseContext, HeaderMap, type HTTPGraphQLRequest } from '@apollo/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GraphQLError } from 'graphql';
+import { checkedJson } from '../../graphql/limits/bounds.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { givenHash } from '../../graphql/limits/trusted-documents.js';
 import { wellFormedJson } from '../../lib/json.js';
@@ -105,10 +106,11 @@ function readSearch(request: HTTPGraphQLRequest, documentText: DocumentChecks['d
   request.search = `?${params}`;
 }
 
-/** The value of a JSON text; undefined where it is not JSON, which Apollo refuses later. */
+/** The value of a JSON text; undefined where it is not JSON, which Apollo refuses later. @throws QueryTooComplex */
 function parsed(json: string | null): unknown {
+  const text = checkedJson(Buffer.from(json ?? ''));
   try {
-    return json === null ? undefined : JSON.parse(json);
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -182,6 +182,9 @@ export class Overloaded extends GatewayError {
   }
 }
 
+/** This process ends; another gateway may not. */
+export const gatewayCloses = () => new Overloaded('The gateway is closing; try again in a moment');
+
 /** The service rejected values that the gateway had accepted. Its own name for the argument is not shown to clients. */
 export class UpstreamBadInput extends UpstreamError {
   readonly code = 'BAD_USER_INPUT';

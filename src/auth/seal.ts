@@ -9,7 +9,7 @@ export function createSealer(secrets: readonly [Secret, ...Secret[]]) {
   const keyed = secrets.map(secret => ({ id: secretId(secret), secret: secret.reveal() }));
   const byId = Object.fromEntries(keyed.map(({ id, secret }) => [id, secret]));
   const [first = { id: '', secret: '' }] = keyed;
-  return {
+  const sealer = {
     /** Text of letters, digits and `*-_.`. Only holders of a secret can read or make it. @param lifetimeMs how long it opens; 0: forever. */
     seal: (value: object, lifetimeMs: number): Promise<string> =>
       iron.seal(value, first, { ...iron.defaults, ttl: lifetimeMs }),
@@ -21,7 +21,13 @@ export function createSealer(secrets: readonly [Secret, ...Secret[]]) {
     },
     /** Whether a text was sealed under another secret than the first, so that it should be sealed again. True only of a text that opens. */
     isOutdated: (text: string): boolean => text.split('*', 2)[1] !== first.id,
+    /** A text that does not expire, sealed under the first secret; unchanged if it is already, or if no secret opens it. */
+    async resealed(text: string): Promise<string> {
+      const value = sealer.isOutdated(text) ? await sealer.open(text).catch(() => undefined) : undefined;
+      return value === undefined ? text : sealer.seal(value as object, 0);
+    },
   };
+  return sealer;
 }
 
 /** The last letter of a digest has two unused bits. Only one of the four spellings is canonical. */

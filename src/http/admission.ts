@@ -2,7 +2,7 @@ import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Scope } from '../auth/credentials.js';
 import type { Teams } from '../auth/teams.js';
 import type { Reloadable } from '../config/reloadable.js';
-import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
+import { type GatewayError, gatewayCloses, Overloaded, RateLimited } from '../errors.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import { type Claim, countThreshold, type MemoryBudget, memoryOwner } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
@@ -119,7 +119,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   /** The error that refuses a request, if any. An upgrade does not count as a request in flight: connections have a limit of their own. */
   function check(state: RequestState): MaybePromise<RequestState['refusal']> {
     const { request, path } = state;
-    const fault = isClosing ? new Overloaded('The gateway is closing; try again in a moment') : faultOf(request);
+    const fault = isClosing ? gatewayCloses() : faultOf(request);
     if (fault !== undefined) return fault;
     if (connections.isOverBound(request.socket)) {
       state.setHeader('connection', 'close');

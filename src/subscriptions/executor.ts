@@ -2,12 +2,12 @@ import type { ApolloServer } from '@apollo/server';
 import { createSourceEventStream, GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
 import { type BrowserSession, Context, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';
-import { Forbidden, Overloaded, UpstreamTimeout } from '../errors.js';
+import { Forbidden, Overloaded } from '../errors.js';
 import { executeWithFewErrors } from '../graphql/executor/execute.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
-import { executeRead, type GraphqlRouteDeps } from '../http/graphql/apollo.js';
+import { executeRead, type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
 import { causeOf, maskError, withoutSuggestions } from '../http/mask-error.js';
 import type { Claim } from '../lib/memory-budget.js';
 import {
@@ -126,8 +126,7 @@ export class Executor {
     const { services, deadlineMs } = this.#deps;
     const controller = new AbortController();
     const abort = () => controller.abort(signal.reason);
-    const late = () => controller.abort(new UpstreamTimeout(`The request took longer than ${deadlineMs} ms`));
-    const timer = setTimeout(late, deadlineMs);
+    const timer = startDeadline(controller, deadlineMs);
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {

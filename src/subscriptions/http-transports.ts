@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { BadUserInput } from '../errors.js';
+import { BadUserInput, gatewayCloses } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
 import { stateOf } from '../http/request-state.js';
 import { Refused } from '../http/web-safety.js';
@@ -48,10 +48,7 @@ export function registerSse(
 
 const boundary = 'graphql';
 const part = (json: string) => `\r\ncontent-type: application/json\r\n\r\n${json}\r\n--${boundary}`;
-const closing = {
-  message: 'The gateway is closing; try again in a moment',
-  extensions: { code: 'RATE_LIMITED' },
-};
+const { message, extensions } = gatewayCloses();
 
 /**
  * Apollo's protocol for multipart subscriptions. Each part ends with the next boundary, because clients wait for it. Errors beside the payload are those of
@@ -64,7 +61,7 @@ const multipart: StreamFormat = {
   heartbeat: part('{}'),
   frame: () => ['\r\ncontent-type: application/json\r\n\r\n{"payload":', `}\r\n--${boundary}`],
   complete: '--\r\n',
-  goingAway: `${part(JSON.stringify({ payload: null, errors: [closing] }))}--\r\n`,
+  goingAway: `${part(JSON.stringify({ payload: null, errors: [{ message, extensions }] }))}--\r\n`,
 };
 
 const acceptsMultipart = (accept = '') => /multipart\/mixed\s*;[^,]*\bsubscriptionSpec="?1\.0\b/i.test(accept);

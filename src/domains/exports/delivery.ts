@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Client } from 'undici';
-import { readableEncodings, utf8Pieces } from '../../lib/body.js';
+import { Chunks, joinBytes, readableEncodings, utf8Pieces } from '../../lib/body.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import {
@@ -153,7 +153,7 @@ function informationalIn(error: unknown): number | undefined {
 
 /** A body, parsed once. Undefined if it is too large or cannot be decoded; the rest is then not read. */
 async function contentOf(
-  body: AsyncIterable<Uint8Array>,
+  body: AsyncIterable<Buffer>,
   headers: IncomingHttpHeaders,
 ): Promise<EndpointContent | undefined> {
   const received = await bytesOf(body);
@@ -166,13 +166,13 @@ async function contentOf(
 }
 
 /** Undefined if there are too many. */
-async function bytesOf(body: AsyncIterable<Uint8Array>): Promise<Buffer | undefined> {
-  const chunks: Uint8Array[] = [];
+async function bytesOf(body: AsyncIterable<Buffer>): Promise<Buffer | undefined> {
+  const chunks = new Chunks();
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
     if (bytes > maxAnswerBytes) return undefined;
-    chunks.push(chunk);
+    chunks.add(chunk);
   }
-  return Buffer.concat(chunks);
+  return joinBytes(chunks.parts);
 }

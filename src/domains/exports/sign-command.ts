@@ -24,12 +24,6 @@ async function signExports(env: Record<string, string | undefined>, args: string
   const [signer, sealer] = [createSigner(config.sessionSecrets), createSealer(config.sessionSecrets)];
 
   const textOf = (name: string) => texts.change(name, text => ({ result: text ?? '' }));
-  const resealed = async (sealed: string | null) => {
-    const value =
-      sealed === null || !sealer.isOutdated(sealed) ? undefined : await sealer.open(sealed).catch(() => undefined);
-    return value === undefined ? sealed : sealer.seal(value as object, 0);
-  };
-
   /** Signs what is stored under a name. False if it is not the same text any more. @param shown the hash of a text without a valid signature. */
   async function signAgain(name: string, shown: string | undefined): Promise<boolean> {
     const text = await textOf(name);
@@ -37,8 +31,8 @@ async function signExports(env: Record<string, string | undefined>, args: string
     if (state === undefined) throw new Error(`What is stored under ${name} was changed meanwhile, and is not signed`);
     const endpoints = state.endpoints.map(async endpoint => ({
       ...endpoint,
-      sealedHeaders: await resealed(endpoint.sealedHeaders),
-      sealedSigningSecrets: await resealed(endpoint.sealedSigningSecrets),
+      sealedHeaders: endpoint.sealedHeaders && (await sealer.resealed(endpoint.sealedHeaders)),
+      sealedSigningSecrets: endpoint.sealedSigningSecrets && (await sealer.resealed(endpoint.sealedSigningSecrets)),
     }));
     const value = signedText(signer, name, { ...state, endpoints: await Promise.all(endpoints) });
     return texts.change(name, now => (now === text ? { value, result: true } : { result: false }));

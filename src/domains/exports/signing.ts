@@ -82,7 +82,7 @@ export function createEndpointSeals(sealer: Sealer) {
     const content = await sealer.open(sealed ?? '').catch(() => undefined);
     const { data } = schema.safeParse(content);
     if (data === undefined) return undefined;
-    const resealed = sealer.isOutdated(sealed ?? '') ? await sealer.seal(content as object, 0) : sealed;
+    const resealed = sealed && (await sealer.resealed(sealed));
     return { value: data[kind] as z.output<(typeof sealedSchemas)[K]>, resealed };
   }
 

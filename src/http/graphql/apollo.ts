@@ -285,14 +285,17 @@ function abortController(
   claim: Claim,
 ): AbortController {
   const controller = new AbortController();
-  const timer = setTimeout(
-    () => controller.abort(new UpstreamTimeout(`The request took longer than ${milliseconds} ms`)),
-    milliseconds,
-  );
+  const timer = startDeadline(controller, milliseconds);
   state.whenClosed(() => {
     clearTimeout(timer);
     claim.release();
     if (!raw.writableFinished) controller.abort(clientGone);
   });
   return controller;
+}
+
+/** Aborts at the deadline of a request. */
+export function startDeadline(controller: AbortController, milliseconds: number): NodeJS.Timeout {
+  const late = () => controller.abort(new UpstreamTimeout(`The request took longer than ${milliseconds} ms`));
+  return setTimeout(late, milliseconds);
 }

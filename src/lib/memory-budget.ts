@@ -98,11 +98,7 @@ export class MemoryBudget {
 const usedShareOfHeap = () => getHeapStatistics().used_heap_size / heapLimit;
 
 const tooMuch = () =>
-  new RateLimited(
-    'The requests and responses of this client hold too much memory; read the responses, then try again',
-    undefined,
-    1,
-  );
+  new RateLimited('This client holds too much memory; read its responses, then try again', undefined, 1);
 
 /** What one operation, response or connection takes of a budget, until it is released. */
 export class Claim {

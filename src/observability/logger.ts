@@ -17,10 +17,7 @@ function standardError(): DestinationStream {
   return stream;
 }
 
-/**
- * One JSON object a line, with the name of its level and an ISO time, to stderr unless a test wants it elsewhere. Of a request its id, its method and its
- * path are logged: the query may hold a credential.
- */
+/** One JSON object a line, with the name of its level and an ISO time. Of a request its id, method and path are logged: the query may hold a credential. */
 export function createLogger(level: Config['logLevel'], stream: DestinationStream = standardError()): Logger {
   return pino(
     {

@@ -8,10 +8,7 @@ export type CallOutcome = 'answered' | 'timeout' | 'broken' | 'abandoned';
 export const exportOutcomes = ['DELIVERED', 'REJECTED', 'FAILED', 'UNKNOWN'] as const;
 type ExportOutcome = (typeof exportOutcomes)[number];
 
-/**
- * What can be malformed in Redis: a record, a whole response, a message on a channel, a subscription's state, a tag's generation; in `DATA_DIR` too: a
- * team's exports.
- */
+/** What can be malformed in Redis: a record, a response, a message on a channel, a subscription's state, a generation; in `DATA_DIR` too: a team's exports. */
 export const malformedKinds = ['record', 'response', 'message', 'state', 'generation', 'exports'] as const;
 export type Malformed = (typeof malformedKinds)[number];
 

@@ -105,15 +105,8 @@ function readRequest({ method, query, body }: FastifyRequest): OperationRequest 
   );
 }
 
-function fromQuery({ query, documentId, operationName, variables, extensions, onError }: Record<string, unknown>) {
-  return {
-    query,
-    documentId,
-    operationName,
-    variables: parsed('variables', variables),
-    extensions: parsed('extensions', extensions),
-    onError,
-  };
+function fromQuery({ variables, extensions, ...others }: Record<string, unknown>) {
+  return { ...others, variables: parsed('variables', variables), extensions: parsed('extensions', extensions) };
 }
 
 function parsed(name: string, text: unknown): unknown {

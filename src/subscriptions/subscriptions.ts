@@ -82,19 +82,19 @@ export class Subscriptions {
 
   /**
    * Reads and admits the operation of a client, in its turn.
-   * @param operationInfo gets what is found out about it.
+   * @param info gets what is found out about it.
    * @throws RefusedOperation, GraphQLError or GatewayError, each of which has a code.
    */
   async read(
     { scope, credential }: Pick<RequestState, 'scope' | 'credential'>,
     request: OperationRequest,
-    operationInfo: OperationInfo,
+    info: OperationInfo,
   ): Promise<Operation> {
     const { documentChecks, services } = this.deps;
     const { operationName, variables } = request;
     const query = documentChecks.documentText(request);
     if (query === undefined) throw new BadUserInput('query', 'is missing');
-    operationInfo.documentId = documentChecks.documentId(request);
+    info.documentId = documentChecks.documentId(request);
     const document = await documentChecks.read(scope, query);
     if (document instanceof RefusedOperation) throw document;
     const operation = getOperationAST(document, operationName);
@@ -105,19 +105,12 @@ export class Subscriptions {
     // Apollo's plugin checks the others.
     if (type === 'subscription') {
       const { upstreamCalls } = services.teams.current.limitsOf(credential);
-      await documentChecks.checkOperation(
-        scope,
-        document,
-        operationName,
-        variables ?? undefined,
-        operationInfo,
-        upstreamCalls,
-      );
+      await documentChecks.checkOperation(scope, document, operationName, variables ?? {}, info, upstreamCalls);
     }
-    operationInfo.name = nameOf(name?.value);
-    operationInfo.type = type;
-    operationInfo.document = query;
-    operationInfo.untrusted = documentChecks.untrustedHash(request, query);
+    info.name = nameOf(name?.value);
+    info.type = type;
+    info.document = query;
+    info.untrusted = documentChecks.untrustedHash(request, query);
     return { query, operationName, variables, document, type, name: name?.value };
   }
 

@@ -21,10 +21,7 @@ export type SubscriptionOptions = Omit<ExecutorDeps, 'report'> &
     readonly bounds?: Partial<SubscriptionBounds> | undefined;
   };
 
-/**
- * GraphQL over WebSocket and multipart responses at `/graphql`, and Server-Sent Events at `/graphql/stream`, with shared executions and limits. Returns
- * what they share.
- */
+/** GraphQL over WebSocket and multipart responses at `/graphql`, and Server-Sent Events at `/graphql/stream`. Returns what all of them share. */
 export function registerSubscriptions(app: FastifyInstance, options: SubscriptionOptions): Subscriptions {
   const { services, authentication } = options;
   const bounds = { ...defaultBounds, ...options.bounds };

@@ -88,20 +88,14 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     }
   }
 
-  const executePlanned = ({
-    document,
-    operationName,
-    variables: given = {},
-    context,
-    client,
-    defers = false,
-  }: ExecutionInput) => {
+  const executePlanned = (given: ExecutionInput) => {
+    const { document, operationName, context, client, defers = false } = given;
     const operation = getOperationAST(document, operationName);
     if (operation?.operation !== OperationTypeNode.QUERY) return undefined;
     const schemaResponse = schemaResponses.get(operation);
     if (schemaResponse !== undefined) return schemaResponse;
     const definitions = operation.variableDefinitions ?? [];
-    const { coerced: variables } = getVariableValues(schema, definitions, given, { maxErrors: 1 });
+    const { coerced: variables } = getVariableValues(schema, definitions, given.variables ?? {}, { maxErrors: 1 });
     if (variables === undefined) return undefined;
     const parts = partsOf(document);
     const { fragments, conditions, hasDefer, plans: ofDocument } = parts;

@@ -49,13 +49,8 @@ export type DocumentChecks = ReturnType<typeof createDocumentChecks>;
  * Creates the checks that every document passes, on every transport. A transport calls `documentText`, `read` and `checkOperation`, and executes. For a
  * document that is not known, the work waits for its turn in `runYielding`.
  */
-export function createDocumentChecks({
-  schema,
-  documents,
-  introspection,
-  callLimit,
-  statisticsLimit,
-}: DocumentChecksDeps) {
+export function createDocumentChecks(deps: DocumentChecksDeps) {
+  const { schema, documents, introspection, callLimit, statisticsLimit } = deps;
   const rules = [...specifiedRules, ...deferRules, ...(introspection ? [] : [NoSchemaIntrospectionCustomRule])];
   const known = createDocumentStore();
   const costs = new WeakMap<OperationDefinitionNode, OperationCost>();

@@ -4,7 +4,7 @@ import {
   ApolloServerPluginLandingPageDisabled,
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { type DocumentNode, GraphQLError, type GraphQLFormattedError, type GraphQLSchema, Kind } from 'graphql';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import { Context, type Services } from '../../context.js';
@@ -98,7 +98,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       const { operation, scope, address } = state;
       const claim = budget.claim(memoryOwner(scope, address));
       operation.scope = scope;
-      const controller = abortController(state, reply, deps.deadlineMs, claim);
+      const controller = abortController(state, deps.deadlineMs, claim);
       const reports = requestedReports(request.headers, deps.explains);
       return new Context(services, identity, controller, new ResponseMetadata(operation, claim, reports));
     },
@@ -160,20 +160,13 @@ export function createApolloPlugin(
         /** Refuses an operation that is not admitted, before any upstream call is made for it. */
         async didResolveOperation({ document, operation, request, contextValue }) {
           if (refused !== undefined) return;
-          const { operation: operationInfo } = contextValue.metadata;
-          const { scope } = operationInfo;
-          operationInfo.name = operationName(operation?.name?.value);
-          if (operation !== undefined) operationInfo.type = operation.operation;
+          const { callLimit, metadata } = contextValue;
+          const { operation: info } = metadata;
+          info.name = operationName(operation?.name?.value);
+          if (operation !== undefined) info.type = operation.operation;
           try {
             const { operationName, variables } = request;
-            await documentChecks.checkOperation(
-              scope,
-              document,
-              operationName,
-              variables,
-              operationInfo,
-              contextValue.callLimit,
-            );
+            await documentChecks.checkOperation(info.scope, document, operationName, variables, info, callLimit);
           } catch (error) {
             throw toGraphqlError(error);
           }
@@ -278,18 +271,13 @@ const forgeryMessage =
 const clientGone = new Abandoned('The client has gone');
 
 /** Aborts when the client hangs up, or at the deadline of its request. The claim is released once the response has been sent. */
-function abortController(
-  state: RequestState,
-  { raw }: FastifyReply,
-  milliseconds: number,
-  claim: Claim,
-): AbortController {
+function abortController(state: RequestState, milliseconds: number, claim: Claim): AbortController {
   const controller = new AbortController();
   const timer = startDeadline(controller, milliseconds);
   state.whenClosed(() => {
     clearTimeout(timer);
     claim.release();
-    if (!raw.writableFinished) controller.abort(clientGone);
+    if (!state.response.writableFinished) controller.abort(clientGone);
   });
   return controller;
 }

@@ -133,10 +133,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
     return sendCached(cached, scope, state);
   }
 
-  /**
-   * Sends a cached response, or that of an equal request in flight; passes other requests on.
-   * @throws Overloaded, RateLimited where there is no memory to send it
-   */
+  /** Sends a cached response, or that of an equal request in flight; passes others on. @throws Overloaded, RateLimited where there is no memory for it */
   const stage: Stage = next => state => {
     const { scope, request } = state;
     if (scope === undefined || !isCandidate(state)) return next(state);

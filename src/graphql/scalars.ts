@@ -47,7 +47,11 @@ function behaviorOf({ serialize, parseValue, parseLiteral }: GraphQLScalarType) 
 }
 
 /** Made once: a list of records can have it for each value. */
-const cannotBeRead = new UpstreamInvalidResponse('The service sent a value that cannot be read', undefined, false);
+export const cannotBeRead = new UpstreamInvalidResponse(
+  'The service sent a value that cannot be read',
+  undefined,
+  false,
+);
 
 /** The scalar for values of the service. One that it cannot hold is a fault of the service. */
 function ofService(type: GraphQLScalarType) {

@@ -6,8 +6,10 @@ import {
   locatedError,
   responsePathAsArray,
 } from 'graphql';
+import { isUnreadable } from '../../data/upstream/schema-drift.js';
 import { QueryTooComplex } from '../../errors.js';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
+import { cannotBeRead } from '../scalars.js';
 import type { DeferPlan, FieldPlan, ObjectPlan, PlannableOperation, ValuePlan } from './plan.js';
 
 /** Errors of one response that are reported. To make and format one takes about 50 µs. */
@@ -136,7 +138,10 @@ class PlanExecution {
       const typename = field.parentType.name;
       const at: ResponsePosition = { prev, key, typename, nonNull, container: response, isNulled: false };
       try {
-        response[key] = this.#valueAt(field, field.value, at, this.#resolve(field, source, at));
+        const value = this.#resolve(field, source, at);
+        // To throw it from `serialize` would take longer than all the rest, and each value of a list can be one.
+        if (isUnreadable(value)) this.#fail(cannotBeRead, field, at);
+        else response[key] = this.#valueAt(field, field.value, at, value);
       } catch (error) {
         this.#fail(error, field, at);
       }

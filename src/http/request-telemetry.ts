@@ -74,14 +74,8 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
   const logged = ({ address, credential }: Client) => ({
     address,
     team: credential === undefined || credential instanceof Error ? undefined : teamOf(credential),
+    member: loggedMember(credential),
   });
-
-  function reportIfSlow(operation: OperationInfo, milliseconds: number, client?: Client): void {
-    reportSlow(operation, milliseconds, () => {
-      const member = loggedMember(client?.credential);
-      return { ...(client && logged(client)), member, ...loggedOf(operation) };
-    });
-  }
 
   function end(state: RequestState): void {
     const { operation, path, request, response, startedAt, span } = state;
@@ -104,7 +98,8 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
       });
       span.end(`${method} ${path}`, attributes, status >= 500 ? String(status) : undefined);
     }
-    if (transport !== undefined) reportIfSlow(operation, milliseconds, state);
+    if (transport !== undefined)
+      reportSlow(operation, milliseconds, () => ({ ...logged(state), ...loggedOf(operation) }));
     // Probes come all the time.
     if (!log.isLevelEnabled('info') || monitoringPaths.has(path)) return;
     const place = { method, path: loggedPathOf(url), ...logged(state), status };
@@ -163,7 +158,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     endOperation(operation: OperationInfo, client: Client | undefined, milliseconds: number | undefined): void {
       operation.outcome ??= 'ok';
       count(operation, 'websocket', milliseconds);
-      reportIfSlow(operation, milliseconds ?? 0, client);
+      reportSlow(operation, milliseconds ?? 0, () => ({ ...(client && logged(client)), ...loggedOf(operation) }));
       if (!log.isLevelEnabled('info')) return;
       const from = client && logged(client);
       log.info({ transport: 'websocket', ...from, milliseconds, ...loggedOf(operation) }, 'Answered');

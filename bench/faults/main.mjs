@@ -492,11 +492,11 @@ try {
 }
 
 const table = [
-  '| Fault, for four seconds or until it is over | sent | right | typed error | repeated | wrong or lost | recovered after, s |',
-  '|---|---:|---:|---:|---:|---:|---:|',
+  '| Fault, for four seconds or until it is over | right | typed error | repeated | wrong or lost | recovered after, s |',
+  '|---|---:|---:|---:|---:|---:|',
   ...rows.map(
-    ({ name, sent, right, typed, repeated, lost, recoveredMs }) =>
-      `| ${name} | ${sent} | ${right} | ${typed} | ${repeated} | ${lost} | ${(recoveredMs / 1_000).toFixed(1)} |`,
+    ({ name, right, typed, repeated, lost, recoveredMs }) =>
+      `| ${name} | ${right} | ${typed} | ${repeated} | ${lost} | ${(recoveredMs / 1_000).toFixed(1)} |`,
   ),
 ].join('\n');
 process.stdout.write(`${table}\n`);

@@ -49,16 +49,22 @@ function steadyTable(results) {
   return table([head, ...rows]);
 }
 
+/** The target, and a bound that is another. Bold where the figure exceeds it. */
+function boundOf({ target, atMost, ...ratio }) {
+  if (target === undefined) return '';
+  const text = atMost === target ? `${target}` : `${target} (${atMost})`;
+  return meets({ atMost, ...ratio }) ? text : `**${text}**`;
+}
+
 /** @param {ReturnType<typeof import('./ratios.mjs').figure>[]} ratios */
 export function ratioTable(ratios) {
   const rows = ratios.map(ratio => [
     ratio.what.replace(': ours / ', ': '),
     number(ratio.value),
     ratio.quartiles.map(number).join('–'),
-    ratio.target ?? '',
-    meets(ratio) ? (ratio.atMost ?? '') : `**${ratio.atMost}**`,
+    boundOf(ratio),
   ]);
-  return table([['ours / theirs', 'median', 'quartiles', 'target', 'bound'], ...rows]);
+  return table([['ours / theirs', 'median', 'quartiles', 'target (bound)'], ...rows]);
 }
 
 /** @param {{ title: string, results?: any[], columns?: string[], rows?: any[] }} part */
@@ -117,10 +123,9 @@ ${ratioTable(targets)}
 ## What the figures do not say
 
 - Differences below 15 % are ties: single rounds differ by 20 to 40 %.
-- Ten events with their observations favor a server that reads much and sends little.
 - The service is a stub that answers at once. Beside a real one, no client notices the CPU time of any of these servers.
 - The peers do less: no rate limits, bounds of memory and calls, or metrics.
 - The peers have a cache of ${cacheSeconds} s for each credential. Faster settings may exist.
-- Known documents in the mix have variables, so that a cache of whole responses rarely has them. "The best of the others" may be another server in each round.
+- "The best of the others" may be another server in each round.
 ${missing.length === 0 ? '' : `\n## Not measured\n\n${missing.map(line => `- ${line}`).join('\n')}\n`}`;
 }

@@ -418,7 +418,7 @@ describe('the balancer', () => {
   });
 
   describe('before gateways that answer nothing', () => {
-    const perGateway = 256;
+    const perGateway = 512;
     let waiting: (() => void)[];
     let paths: string[];
     let isReady: boolean;

@@ -140,7 +140,8 @@ class PlanExecution {
       try {
         const value = this.#resolve(field, source, at);
         // To throw it from `serialize` would take longer than all the rest, and each value of a list can be one.
-        if (isUnreadable(value)) this.#fail(cannotBeRead, field, at);
+        const isWrong = typeof value === 'object' && field.value.kind === 'leaf' && isUnreadable(value);
+        if (isWrong) this.#fail(cannotBeRead, field, at);
         else response[key] = this.#valueAt(field, field.value, at, value);
       } catch (error) {
         this.#fail(error, field, at);

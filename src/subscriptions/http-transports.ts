@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { BadUserInput, gatewayCloses } from '../errors.js';
-import { checkedJson } from '../graphql/limits/bounds.js';
+import { jsonValueOf } from '../graphql/limits/bounds.js';
 import { stateOf } from '../http/request-state.js';
 import { Refused } from '../http/web-safety.js';
 import { requestedReports } from '../observability/response-metadata.js';
@@ -111,10 +111,7 @@ function fromQuery({ variables, extensions, ...others }: Record<string, unknown>
 
 function parsed(name: string, text: unknown): unknown {
   if (text === undefined) return undefined;
-  const json = checkedJson(Buffer.from(String(text)));
-  try {
-    return JSON.parse(json);
-  } catch {
-    throw new BadUserInput(name, 'is not valid JSON');
-  }
+  const value = jsonValueOf(String(text));
+  if (value === undefined) throw new BadUserInput(name, 'is not valid JSON');
+  return value;
 }

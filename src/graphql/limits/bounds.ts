@@ -74,6 +74,16 @@ export function checkedJson(bytes: Buffer): BoundedJson {
   throw new QueryTooComplex(text.measure, text.value, bounds[text.measure]);
 }
 
+/** The value of a JSON text within the same limits; undefined if it is not JSON. @throws QueryTooComplex */
+export function jsonValueOf(text: string): unknown {
+  const json = checkedJson(Buffer.from(text));
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Rejects a document that is large, deep or repetitive. It runs before validation, whose rules can take very long for such a document.
  * @throws QueryTooComplex for the first limit that is exceeded.

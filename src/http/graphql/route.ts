@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { type ApolloServer, type BaseContext, HeaderMap, type HTTPGraphQLRequest } from '@apollo/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GraphQLError } from 'graphql';
-import { checkedJson } from '../../graphql/limits/bounds.js';
+import { jsonValueOf } from '../../graphql/limits/bounds.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { givenHash } from '../../graphql/limits/trusted-documents.js';
 import { wellFormedJson } from '../../lib/json.js';
@@ -90,11 +90,12 @@ function readSearch(request: HTTPGraphQLRequest, documentText: DocumentChecks['d
   const params = new URLSearchParams(request.search);
   const variables = params.get('variables');
   if (variables !== null) params.set('variables', wellFormedJson(variables));
+  // What is not JSON, Apollo refuses later.
   const named = {
     query: params.get('query') ?? undefined,
     documentId: params.get('documentId') ?? undefined,
-    extensions: parsed(params.get('extensions')),
-    variables: parsed(params.get('variables')),
+    extensions: jsonValueOf(params.get('extensions') ?? ''),
+    variables: jsonValueOf(variables ?? ''),
     onError: params.get('onError'),
   };
   const text = documentText(named);
@@ -104,16 +105,6 @@ function readSearch(request: HTTPGraphQLRequest, documentText: DocumentChecks['d
     params.delete('documentId');
   }
   request.search = `?${params}`;
-}
-
-/** The value of a JSON text; undefined where it is not JSON, which Apollo refuses later. @throws QueryTooComplex */
-function parsed(json: string | null): unknown {
-  const text = checkedJson(Buffer.from(json ?? ''));
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -30,10 +30,10 @@ export class Connection {
   /** @type {((error: Error) => void) | undefined} */
   #reject;
 
-  /** @param {string} origin */
-  constructor(origin) {
+  /** @param {string} origin @param {string} [localAddress] of the client */
+  constructor(origin, localAddress) {
     const { hostname, port } = new URL(origin);
-    this.#socket = connect(Number(port), hostname);
+    this.#socket = connect({ port: Number(port), host: hostname, localAddress });
     this.#socket.setNoDelay(true);
     this.#socket.on('data', chunk => this.#take(chunk));
     const fail = error =>

@@ -77,9 +77,11 @@ const over = (index: number): TestGateway => gateways[index] ?? alone;
 test.each(['gzip', 'br'])('a response is compressed with %s once for all clients', async encoding => {
   const body = [Buffer.alloc(100_000, 'text')];
   const head = { headers: [], etag: '"e"', operation: undefined, outcome: 'ok', keepUntil: 0, generations: [] };
-  const response: CachedResponse = { ...head, body, length: 100_000, compressed: undefined };
+  const response: CachedResponse = { ...head, body, length: 100_000, compressed: {} };
   const sent = () => represent(response, { 'accept-encoding': encoding });
   const together = await Promise.all([sent(), sent()]);
+  // Of another encoding meanwhile: it replaces none.
+  await represent(response, { 'accept-encoding': encoding === 'br' ? 'gzip' : 'br' });
   const later = await sent();
   expect(later.headers).toContain(encoding);
   for (const one of together) expect(one.body[0]).toBe(later.body[0]);
@@ -122,8 +124,7 @@ describe.each([
       ['gzip, deflate, br', preferred],
       ['br, gzip;q=0', 'br'],
       ['gzip;q=0.5', 'gzip'],
-      // From now on it is kept so.
-      ['gzip, br', 'gzip'],
+      ['gzip, br', preferred],
       ['bread, gzip2', undefined],
     ] as const) {
       const { headers, body } = await post(at(), query, { ...key, 'accept-encoding': accepts });

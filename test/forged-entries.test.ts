@@ -221,7 +221,7 @@ describe('What a gateway signed and another one cannot read', () => {
     const store = () => createResponseCacheStore({ bytes: 100_000, shared, generations, telemetry });
     const key = scopedKey(scope, 'an answer');
     await until(() => redis.status === 'ready');
-    const answer = { ...answerHead(), body: [Buffer.from('{}')], length: 2, compressed: undefined };
+    const answer = { ...answerHead(), body: [Buffer.from('{}')], length: 2, compressed: {} };
     store().put(key, { ...answer, generations: [], operation: undefined, outcome: undefined });
     await until(async () => (await redis.dbsize()) === 1);
     expect(await store().get(key)).toMatchObject({ headers: answer.headers, length: 2 });

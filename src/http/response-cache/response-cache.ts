@@ -163,7 +163,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
         headers: headersToStore(reply),
         body: bytes.parts,
         length: bytes.length,
-        compressed: undefined,
+        compressed: {},
         etag: `"${bytes.digest}"`,
         operation: metadata.operation.name,
         outcome: metadata.operation.outcome,

@@ -31,8 +31,8 @@ interface ResponseCacheStoreDeps {
 const overheadBytes = 1_500;
 /** The largest share of the memory tier for one response. */
 const maxShare = 1 / 8;
-/** How much larger a response is with its compressed copy. */
-const withCompressed = 1.3;
+/** How much larger a response is with its compressed copies. */
+const withCompressed = 1.6;
 
 export function createResponseCacheStore({ bytes, shared, generations, telemetry }: ResponseCacheStoreDeps) {
   const guarded = createRedisGuard(telemetry);
@@ -121,8 +121,8 @@ export interface CachedResponse extends Readonly<z.output<typeof head>> {
   readonly body: readonly Buffer[];
   /** In bytes. */
   readonly length: number;
-  /** The compressed body, after a client has accepted one for the first time. */
-  compressed: Compressed | undefined;
+  /** The body in each encoding that a client has needed. A promise until it is compressed, so that clients that ask at the same time share the work. */
+  readonly compressed: Partial<Record<Encoding, MaybePromise<Buffer>>>;
 }
 
 /** The signature, one line of JSON, then the body. */
@@ -136,13 +136,7 @@ function unpack(bytes: Buffer): CachedResponse {
   const end = bytes.indexOf('\n');
   const body = bytes.subarray(end + 1);
   const rest = head.parse(JSON.parse(bytes.toString('utf8', 0, end)));
-  return { ...rest, body: [body], length: body.length, compressed: undefined };
-}
-
-/** A body in one encoding. A promise until it is compressed, so that clients that ask at the same time share the work. */
-interface Compressed {
-  readonly encoding: Encoding;
-  bytes: MaybePromise<Buffer>;
+  return { ...rest, body: [body], length: body.length, compressed: {} };
 }
 
 type Encoding = 'br' | 'gzip';
@@ -160,26 +154,24 @@ async function compress(body: readonly Buffer[], encoding: Encoding): Promise<Bu
   return buffer(Readable.from(body, { objectMode: false }).pipe(compressor));
 }
 
-/** The response's body, compressed once. One encoding is kept: every client with Brotli accepts gzip too, so gzip replaces it where a client needs that. */
-function compressedBody(response: CachedResponse, request: IncomingHttpHeaders): Compressed | undefined {
-  const { body, length, compressed } = response;
+/** The response's body, compressed once for each encoding. Clients with Brotli accept gzip too, so that hardly any response has both. */
+function compressedBody({ body, length, compressed }: CachedResponse, request: IncomingHttpHeaders) {
   if (length < gzipThreshold) return undefined;
-  if (compressed !== undefined && accepts(request, compressed.encoding)) return compressed;
   const preferred: readonly Encoding[] = length < brotliThreshold ? ['gzip', 'br'] : ['br', 'gzip'];
-  const encoding = preferred.find(each => accepts(request, each));
+  const accepted = preferred.filter(each => accepts(request, each));
+  const encoding = accepted.find(each => compressed[each] !== undefined) ?? accepted[0];
   if (encoding === undefined) return undefined;
-  const compressing = compress(body, encoding);
-  const started: Compressed = { encoding, bytes: compressing };
-  response.compressed = started;
-  compressing.then(
+  compressed[encoding] ??= compress(body, encoding).then(
     bytes => {
-      started.bytes = bytes;
+      compressed[encoding] = bytes;
+      return bytes;
     },
-    () => {
-      if (response.compressed === started) response.compressed = undefined;
+    error => {
+      delete compressed[encoding];
+      throw error;
     },
   );
-  return started;
+  return { encoding, bytes: compressed[encoding] };
 }
 
 /** The request headers that the response depends on. */
@@ -221,10 +213,10 @@ function matches(given: string | undefined, etag: string): boolean {
 
 /** RFC 9110, 12.5.3. */
 function accepts(request: IncomingHttpHeaders, encoding: Encoding): boolean {
-  return accepted[encoding].test(String(request['accept-encoding'] ?? ''));
+  return acceptedPatterns[encoding].test(String(request['accept-encoding'] ?? ''));
 }
 
-const accepted: Record<Encoding, RegExp> = {
+const acceptedPatterns: Record<Encoding, RegExp> = {
   br: /\bbr\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/,
   gzip: /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/,
 };

@@ -199,7 +199,7 @@ export type CompanyFilter = {
   readonly operatesIn?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** Range of `Company.overallMomentum`. A company without this value does not match any range. */
   readonly overallMomentum?: InputMaybe<FloatRange>;
-  /** Text that must occur in the name, the domain or the description, at most 100 characters. Case does not matter. */
+  /** Text that must occur in the name, the domain or the description, 1 to 100 characters. Case does not matter. */
   readonly search?: InputMaybe<Scalars['String']['input']>;
 };
 
@@ -441,7 +441,8 @@ export type EventFacet = {
 /**
  * Selects events. An event must match every member that is set, and at least one value of each list. If you leave out a range or a score, the
  * service uses its default. To get events with any score, set both minimums to 0. To get older events, set `from`. The service does not document
- * whether an event without impacted entities can match.
+ * whether an event without impacted entities can match. As parameters of a URL, where a letter outside ASCII takes up to twelve characters, a filter has
+ * at most 7,000 characters.
  */
 export type EventFilter = {
   /** Names of procurement datapoints, at most 100, each at most 255 characters and without a comma. Left out, null or empty: any. */
@@ -1358,8 +1359,8 @@ export type Query = {
   /** Export endpoints of the client's team, sorted by name. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call. */
   readonly exportEndpoints?: Maybe<ReadonlyArray<ExportEndpoint>>;
   /**
-   * Exports of the client's team, newest first. The gateway lists the last 100 exports of a team; the filter selects among them. Fails with
-   * `FORBIDDEN` if the client belongs to no team. No upstream call.
+   * Exports of the client's team, newest first. The gateway lists the last 100 exports of a team; the filter selects among them. An export that begins
+   * while you page moves the others by one place. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call.
    */
   readonly exports?: Maybe<ExportConnection>;
   /** A market by its identifier. This field makes no upstream call, so it does not check that the market exists. */

@@ -260,10 +260,15 @@ describe.each(Object.entries(places))('the registry of exports in %s', (_, open)
   }
 
   describe('and npm run sign-exports', () => {
-    test('take over what was stored before there were signatures, once, and as it was shown', async () => {
+    test('take over what was stored before there were signatures, once, as it was shown and without what acts in a page', async () => {
       const gateway = await twoTeams();
+      expect((await send(gateway, ours)).errors).toBeUndefined();
+      received.length = 0;
       const teams = await place.read();
-      for (const state of Object.values(teams)) delete state.signature;
+      for (const state of Object.values(teams)) {
+        delete state.signature;
+        for (const { outcome } of state.exports) outcome.message = '<b>dirty</b><img src=x onerror=steal()>';
+      }
       await place.write(teams);
       expect(codeOf(await send(gateway, ours))).toBe('CONFLICT');
 
@@ -288,6 +293,12 @@ describe.each(Object.entries(places))('the registry of exports in %s', (_, open)
       expect(await run(old, '--take-over', digest)).toMatchObject({ code: 0, stderr: '' });
       for (const headers of [ours, theirs]) expect((await send(gateway, headers)).errors).toBeUndefined();
       expect(received).toHaveLength(2);
+      const history = await gateway.query(
+        '{ exports { nodes { result { ... on ExportDelivered { message } } } } }',
+        {},
+        ours,
+      );
+      expect(history.data.exports.nodes[1].result.message).toBe('<b>dirty</b>');
       expect(await run(old)).toMatchObject({ code: 0, stdout: expect.stringMatching(/2 of 2 teams\.\n$/), stderr: '' });
     });
 

@@ -1,7 +1,7 @@
 import { memberName, type TeamKey } from '../../auth/teams.js';
 import type { Context } from '../../context.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
-import { Conflict, Forbidden } from '../../errors.js';
+import { Conflict, Forbidden, UpstreamInvalidResponse } from '../../errors.js';
 import type {
   CompanySelection,
   ExportFilter,
@@ -14,7 +14,6 @@ import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/maybe-promise.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
-import { loadSafeHtml } from './endpoint-response.js';
 import { exportProgress } from './feed.js';
 import { type Endpoint, type ExportRecord, statusOf, type TeamExport, type TeamState } from './model.js';
 import { type Payload, payloadOf } from './payload.js';
@@ -128,9 +127,6 @@ export const exportsResolvers: Resolvers = {
     outcome: record => statusOf(record),
     result: record => (statusOf(record) === 'RUNNING' ? null : endingOf(record)),
   },
-  // Sanitized again, because the store may contain texts that the gateway did not write.
-  ExportDelivered: { message: async ({ message }) => (await loadSafeHtml()).safeHtml(message) },
-  ExportRejected: { message: async ({ message }) => (await loadSafeHtml()).safeHtml(message) },
 };
 
 /** How endpoints and exports are identified: a client finds only those of its own team. */
@@ -171,15 +167,20 @@ const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string
 
 /** The body of an export, from the market and the companies as they are now. @throws Conflict for a market that is not published. */
 async function payload({ loaders }: Context, id: string, selection: CompanySelection): Promise<Payload> {
-  // The companies first, so that an invalid selection is refused before the first upstream call.
-  const [selected, market] = await Promise.all([
+  // The companies first, so that an invalid selection is refused before the first upstream call. The service has none of a market that is not published.
+  const [companies, market] = await Promise.allSettled([
     loaders.companies.selected(id, selection, 'input.companies'),
     loaders.markets.record(id),
   ]);
-  if (market.reviewStatus !== null && market.reviewStatus !== 'PUBLISHED') {
+  if (market.status === 'rejected') throw market.reason;
+  const { name, reviewStatus } = market.value;
+  if (reviewStatus !== null && reviewStatus !== 'PUBLISHED') {
     throw new Conflict('Only a published market can be exported');
   }
-  return payloadOf({ id, name: market.name ?? '' }, selected);
+  if (companies.status === 'rejected') throw companies.reason;
+  if (name === null)
+    throw new UpstreamInvalidResponse('The service sent no name of the market, which an export must have');
+  return payloadOf({ id, name }, companies.value);
 }
 
 /** The user of the session. For other credentials, an example. */

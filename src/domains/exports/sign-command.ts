@@ -5,8 +5,9 @@ import { type Config, readConfig } from '../../config/config.js';
 import { createSigner } from '../../data/cache/signer.js';
 import { connectForCommand } from '../../data/redis.js';
 import { openFileStore } from './file-store.js';
-import { type TeamState, teamState } from './model.js';
+import { type ExportRecord, type TeamState, teamState } from './model.js';
 import { createRedisStore } from './redis-store.js';
+import { safeHtml } from './safe-html.js';
 import { openSigned, signedText, type TextStore } from './team-store.js';
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
@@ -69,13 +70,20 @@ async function signExports(env: Record<string, string | undefined>, args: string
     throw new Error('The others cannot be read, and are refused. Delete what is stored under their names');
 }
 
-/** Undefined if a text is not the state of a team. */
+/** The state in a text that no gateway signed: what someone else wrote must not act in a page. Undefined if it is not the state of a team. */
 function readState(text: string): TeamState | undefined {
   try {
-    return teamState.parse(JSON.parse(text));
+    const state = teamState.parse(JSON.parse(text));
+    return { ...state, exports: state.exports.map(sanitized) };
   } catch {
     return undefined;
   }
+}
+
+function sanitized(record: ExportRecord): ExportRecord {
+  const { outcome } = record;
+  if (outcome === null || outcome.kind === 'FAILED') return record;
+  return { ...record, outcome: { ...outcome, message: safeHtml(outcome.message) } };
 }
 
 /** The endpoints of a state, in ASCII: what someone else wrote must not control the terminal. */

@@ -282,7 +282,7 @@ describe('one bad field', () => {
     const bodies: Record<string, unknown> = {
       '/stage/dev/markets/1': { id: 1, name: 5, review_status: 'archived', company_count: -1, date_created: 'x' },
       '/v2/markets/1/companies': {
-        data: [{ domain: 'a.example', name: [], overallMomentum: '1', operatesIn: ['de', 7] }],
+        data: [{ domain: 'a.example', name: [], overallMomentum: '1', operatesIn: ['DE', 7] }],
       },
       '/v2/events-monitor/observation/o-1': {
         _id: 'o-1',
@@ -291,7 +291,12 @@ describe('one bad field', () => {
         publishedAt: 5,
         clusterLabel: 3,
       },
-      '/v2/discovery/1/jobs': { data: [{ jobId: 9, jobProgress: 'half', endTime: 'later', status: 4 }] },
+      '/v2/discovery/1/jobs': {
+        data: [
+          { jobId: 9, jobProgress: 'half', endTime: 'later', status: 4 },
+          { jobId: 10, jobProgress: 50, endTime: '' },
+        ],
+      },
     };
     service = fakeWire(({ url }) => ({ body: bodies[url.pathname] }));
     gateway = await startGateway({ wire: service.wire });
@@ -310,7 +315,10 @@ describe('one bad field', () => {
         companyCount: null,
         dateCreated: null,
         companies: { nodes: [{ domain: 'a.example', name: null, overallMomentum: null, operatesIn: ['de'] }] },
-        jobs: [{ id: '9', progress: null, completion: 1, status: null, endTime: null, finished: true }],
+        jobs: [
+          { id: '9', progress: null, completion: 1, status: null, endTime: null, finished: true },
+          { id: '10', progress: 50, completion: 0.5, status: null, endTime: null, finished: false },
+        ],
       },
       observation: { id: 'o-1', content: [], weight: null, publishedAt: null, clusterLabel: null },
     });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Event, newestVersions } from '../src/domains/events/model.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { drawFrom } from './support/seeded.js';
 import { eventMeta, fakeWire } from './support/wire.js';
@@ -194,6 +195,14 @@ describe.each([
 test('counts as many as it may of events whose times are equal', async () => {
   world.list = Array.from({ length: 900 }, (_, index) => event(index, 10));
   expect((await statistics()).statistics).toMatchObject({ total: 900, counted: limit, buckets: [{ count: limit }] });
+});
+
+test('an event that two pages have counts in its newest version, however its times are written', () => {
+  const [old, newer] = ['2026-03-01T08:30:00Z', '2026-03-01T08:30:00.500Z'].map(
+    lastUpdated => ({ id: 'e', lastUpdated }) as Event,
+  ) as [Event, Event];
+  expect(newestVersions([newer, old])).toEqual([newer]);
+  expect(newestVersions([old, newer])).toEqual([newer]);
 });
 
 test('counts each event once while the list changes', async () => {

@@ -168,7 +168,7 @@ describe.each([
       'mutation ($input: ExportMarketCsvInput!) { exportMarketCsv(input: $input) { downloadLink selected } }',
       {
         marketId: market,
-        companies: { domains: [kept, also] },
+        companies: { domains: [kept.toUpperCase(), kept, also] },
       },
     );
     expect(csv.data.exportMarketCsv.selected).toBe(2);

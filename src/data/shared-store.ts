@@ -48,7 +48,7 @@ export function fleetNamespace(
  * The version of what gateways share in Redis. Raise it with every change to the models: gateways of two versions then have cache entries and polls of their own.
  * `test/model-version.test.ts` fails if the models changed and it did not.
  */
-export const modelVersion = 3;
+export const modelVersion = 4;
 
 export function cacheNamespace(fleet: FleetNamespace): CacheNamespace {
   return `${fleet}.${modelVersion}` as CacheNamespace;

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { known } from '../../data/upstream/schema-drift.js';
 import { BadUserInput } from '../../errors.js';
 import { plainText } from '../../graphql/input.js';
@@ -33,7 +34,7 @@ export interface CompanySorting {
 
 /** A prepared filter. */
 interface PreparedFilter {
-  /** Equal for filters that mean the same. */
+  /** Short, and equal for filters that mean the same. */
   readonly key: string;
   /** The companies that match, in the order of the list. One pass with a few look-ups per company, however long the filter is. */
   from(companies: Companies): Companies;
@@ -80,7 +81,7 @@ function prepare(filter: CompanyConditions, argument: string): PreparedFilter {
   const momentum = checkedRange(filter.overallMomentum, `${argument}.overallMomentum`);
   const matches = (company: CompanyRecord) =>
     (domains === undefined || domains.has(company.domain.toLowerCase())) &&
-    (countries === undefined || company.operatesIn.some(country => countries.has(country.toLowerCase()))) &&
+    (countries === undefined || company.operatesIn.some(country => countries.has(country))) &&
     (codes === undefined ||
       company.naics.some(({ code }) => lengths?.some(length => codes.has(code.slice(0, length))))) &&
     (revenue === undefined || isWithin(company.actualRevenue, revenue)) &&
@@ -88,7 +89,7 @@ function prepare(filter: CompanyConditions, argument: string): PreparedFilter {
     (text === undefined || searchText(company).includes(text));
   const lists = [domains, countries, codes].map(values => values && [...values].sort());
   return {
-    key: JSON.stringify([text, ...lists, revenue, momentum]),
+    key: hash('sha256', JSON.stringify([text, ...lists, revenue, momentum])),
     from: companies => companies.filter(matches),
   };
 }
@@ -161,7 +162,7 @@ export const facetsOf = oncePerValue((companies: Companies) => {
     for (const { code, name } of naics) if (code.length <= maxCodeLength) names.set(code, names.get(code) ?? name);
   }
   const lengths = [...new Set([...names.keys()].map(code => code.length))];
-  const countries = countValues(companies, ({ operatesIn }) => operatesIn.map(country => country.toLowerCase()));
+  const countries = countValues(companies, ({ operatesIn }) => operatesIn);
   // A filter matches a code by each of its beginnings.
   const codes = countValues(companies, ({ naics }) =>
     naics.flatMap(({ code }) => lengths.map(length => code.slice(0, length)).filter(part => names.has(part))),

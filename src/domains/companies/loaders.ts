@@ -131,13 +131,14 @@ export function companyListId(
   return listId('companies', marketId, preparedFilter(filter ?? {}, filterArgument).key, order);
 }
 
-/** The domains of a selection, checked, without duplicates. @throws BadUserInput */
+/** The domains of a selection, in lower case, checked, without duplicates. @throws BadUserInput */
 export function selectedDomains(domains: readonly string[], argument: string): readonly string[] {
-  return checkedDomains('CompanySelection.domains', domains, `${argument}.domains`);
+  const lowerCase = domains.map(domain => domain.toLowerCase());
+  return checkedDomains('CompanySelection.domains', lowerCase, `${argument}.domains`);
 }
 
 function withDomains(companies: Companies, domains: readonly string[], argument: string): Companies {
-  const wanted = new Set(domains.map(domain => domain.toLowerCase()));
+  const wanted = new Set(domains);
   const known = companiesByDomain(companies);
   const missing = [...wanted].filter(domain => !known.has(domain));
   if (missing.length === 0) return companies.filter(({ domain }) => wanted.has(domain.toLowerCase()));

@@ -23,7 +23,7 @@ const known = z.object({
   contactEmail: tolerant('Company.contactEmail', text),
   actualRevenue: readable('Company.actualRevenue', z.number()),
   naics: records('Company.naics', naics),
-  operatesIn: records('Company.operatesIn', text),
+  operatesIn: records('Company.operatesIn', text.toLowerCase()),
   dunsNumbers: records('Company.dunsNumbers', text),
   reviewStatus: tolerant('Company.reviewStatus', text),
 });

@@ -10,7 +10,10 @@ const endTime = readable('Job.endTime', utcTime);
 const end = z
   .unknown()
   .default(null)
-  .transform(value => ({ endTime: endTime.parse(value), finished: value !== null && value !== '' }));
+  .transform(value => ({
+    endTime: endTime.parse(value === '' ? null : value),
+    finished: value !== null && value !== '',
+  }));
 
 const job = z
   .object({

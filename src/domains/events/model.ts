@@ -123,13 +123,15 @@ export function highestScore({ impactedEntities }: Event, score: 'severity' | 'l
   return scores.length === 0 ? null : Math.max(...scores);
 }
 
+/** In milliseconds since 1970; 0 where it is not known. */
+const versionTime = ({ lastUpdated }: Event): number => Date.parse(known(lastUpdated) ?? '') || 0;
+
 /** Each event once, in its newest version: an event that changes between two calls may be on both pages. */
 export function newestVersions(events: readonly Event[]): readonly Event[] {
   const newest = new Map<string, Event>();
   for (const event of events) {
     const other = newest.get(event.id);
-    if (other === undefined || (known(other.lastUpdated) ?? '') < (known(event.lastUpdated) ?? ''))
-      newest.set(event.id, event);
+    if (other === undefined || versionTime(other) < versionTime(event)) newest.set(event.id, event);
   }
   return [...newest.values()];
 }

@@ -61,7 +61,7 @@ function exportedFields(company: ExportCompany) {
   return {
     ...{ domain, name, description, overallMomentum, contactNumber, contactEmail, actualRevenue },
     naics: company.naics.map(({ code, name, level, isPrimary }) => ({ code, name, level: known(level), isPrimary })),
-    operatesIn: company.operatesIn.map(country => country.toLowerCase()),
+    operatesIn: company.operatesIn,
     dunsNumbers: company.dunsNumbers,
   };
 }

@@ -807,6 +807,11 @@ test('a mutation is not taken over GET, and a stream must be asked for', async (
   const headers = { ...demoHeaders, accept: 'text/event-stream' };
   const answer = await fetch(`${gateway.url}/graphql/stream?query=${query}`, { headers });
   expect(await answer.text()).toContain('"code":"BAD_USER_INPUT"');
+  const empty = await fetch(
+    `${gateway.url}/graphql/stream?query=${encodeURIComponent('{ __typename }')}&variables=&extensions=`,
+    { headers },
+  );
+  expect(await empty.text()).toContain('"data":{"__typename":"Query"}');
   const plain = await fetch(`${gateway.url}/graphql/stream?query=${encodeURIComponent('{ __typename }')}`, {
     headers: { ...demoHeaders, accept: 'application/json' },
   });

@@ -110,7 +110,7 @@ function fromQuery({ variables, extensions, ...others }: Record<string, unknown>
 }
 
 function parsed(name: string, text: unknown): unknown {
-  if (text === undefined) return undefined;
+  if (text === undefined || text === '') return undefined;
   const value = jsonValueOf(String(text));
   if (value === undefined) throw new BadUserInput(name, 'is not valid JSON');
   return value;

@@ -31,9 +31,12 @@ const preparedQuery = oncePerValue((filter: EventFilter): EventQuery => {
   if (query.from !== undefined && query.to !== undefined && startOf(query.from) > endOf(query.to)) {
     throw new BadUserInput('filter.from', 'must not be after filter.to');
   }
-  if (filterParameters(query).toString().length > maxQueryLength) throw new BadUserInput('filter', 'is too long');
+  if (filterParameters(query).toString().length > maxQueryLength) throw tooLong();
   return query;
 });
+
+const tooLong = () =>
+  new BadUserInput('filter', `is too long: as parameters of a URL it must have at most ${maxQueryLength} characters`);
 
 /** Whether the service can search for a name. */
 export function isEntityName(name: string): boolean {
@@ -57,7 +60,10 @@ function names(
 ): readonly string[] | undefined {
   if (list == null || list.length === 0) return undefined;
   const bounded = boundedList(`EventFilter.${member}`, list, `filter.${member}`);
-  return bounded.map((name, index) => entityName(name, `filter.${member}.${index}`));
+  const checked = bounded.map((name, index) => entityName(name, `filter.${member}.${index}`));
+  // Before they are encoded, which takes longer.
+  if (checked.join().length > maxQueryLength) throw tooLong();
+  return checked;
 }
 
 function bounds(

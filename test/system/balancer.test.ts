@@ -418,7 +418,7 @@ describe('the balancer', () => {
   });
 
   describe('before gateways that answer nothing', () => {
-    const perGateway = 512;
+    const perGateway = Number(/ maxconn (\d+)$/m.exec(readFileSync('docs/operations/haproxy.cfg', 'utf8'))?.[1]);
     let waiting: (() => void)[];
     let paths: string[];
     let isReady: boolean;

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Credential } from '../auth/credentials.js';
 import { loggedMember } from '../auth/teams.js';
@@ -17,9 +19,7 @@ import {
   type Transport,
 } from '../observability/operation-info.js';
 import type { OperationNames } from '../observability/operation-names.js';
-import { createSlowReport } from '../observability/slow-operations.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import { createUntrustedReport } from '../observability/untrusted-report.js';
 import type { Connections } from './connections.js';
 import { monitoringPaths } from './monitoring/readiness.js';
 import { type Handler, RequestState } from './request-state.js';
@@ -163,6 +163,43 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
       const from = client && logged(client);
       log.info({ transport: 'websocket', ...from, milliseconds, ...loggedOf(operation) }, 'Answered');
     },
+  };
+}
+
+/**
+ * Logs a line for each query or mutation that took long, with its upstream calls. The document is named by its SHA-256, because its text may contain what
+ * is confidential, as its variables may.
+ * @param thresholdMs from this duration on; 0: none is logged.
+ * @returns takes what else the line says, which is not computed for other operations.
+ */
+function createSlowReport(log: Pick<Logger, 'warn'>, thresholdMs: number) {
+  return ({ type, document, calls }: OperationInfo, milliseconds: number, describe: () => object): void => {
+    const isSlow = thresholdMs > 0 && milliseconds >= thresholdMs;
+    if (!isSlow || type === undefined || type === 'subscription') return;
+    const hash = document === undefined ? undefined : createHash('sha256').update(document).digest('hex');
+    const { count: upstreamCalls, slowest: slowestCall } = calls;
+    log.warn({ ...describe(), type, document: hash, milliseconds, upstreamCalls, slowestCall }, 'Slow operation');
+  };
+}
+
+const minuteMs = 60_000;
+/** How many documents are logged in a minute. */
+const maxUntrusted = 100;
+
+/**
+ * Counts the operations that `PERSISTED_DOCUMENTS_MODE=only` would refuse, and logs one line a minute for each document. The line names the document by
+ * its hash, because its text may contain what is confidential.
+ */
+export function createUntrustedReport(log: Pick<Logger, 'warn'>, telemetry: Pick<Telemetry, 'untrustedDocument'>) {
+  const logged = new LRUCache<string, true>({ max: maxUntrusted, ttl: minuteMs, perf: performance });
+  return ({ untrusted, name, app }: Pick<OperationInfo, 'untrusted' | 'name' | 'app'>): void => {
+    if (untrusted === undefined) return;
+    telemetry.untrustedDocument();
+    logged.purgeStale();
+    if (logged.has(untrusted) || logged.size === maxUntrusted) return;
+    logged.set(untrusted, true);
+    const line = { document: untrusted, operation: name, client: app?.name };
+    log.warn(line, 'PERSISTED_DOCUMENTS_MODE=only would refuse this document');
   };
 }
 

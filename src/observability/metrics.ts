@@ -1,8 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { Exemplars } from './open-metrics.js';
 import { exportOutcomes, malformedKinds, shedReasons, type Telemetry } from './telemetry.js';
-import { version } from './version.js';
+
+/** The version of the gateway, for its metrics and traces. */
+export const { version }: { readonly version: string } = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+);
 
 /** The registry behind `/metrics`, and the functions that count events in it. */
 export type Metrics = ReturnType<typeof createMetrics>;

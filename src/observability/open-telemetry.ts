@@ -12,9 +12,9 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { core, NodeSDK, resources } from '@opentelemetry/sdk-node';
+import { version } from './metrics.js';
 import type { Span, Tracing } from './operation-info.js';
 import type { Telemetry } from './telemetry.js';
-import { version } from './version.js';
 import { failureInWords } from './warnings.js';
 
 const serviceName = 'market-intelligence-gateway';

@@ -1,6 +1,6 @@
 import { Secret } from '../config/secret.js';
 import { BadUserInput } from '../errors.js';
-import { pathOf } from '../lib/path.js';
+import { pathOf } from '../lib/network.js';
 import { cookieHeader } from './service-cookies.js';
 
 /** The credential of a client (docs/upstream-api.md: Authentication). A cookie is the JSON of a session's `ServiceCookie`s. */

@@ -5,7 +5,7 @@ import type { ScopedKey } from '../data/cache/keys.js';
 import { Abandoned, type GatewayError } from '../errors.js';
 import { Chunks, joinBytes } from '../lib/body.js';
 import type { MaybePromise } from '../lib/maybe-promise.js';
-import { normalizedUrl, pathOf } from '../lib/path.js';
+import { normalizedUrl, pathOf } from '../lib/network.js';
 import type { OperationInfo, Span } from '../observability/operation-info.js';
 import type { CachedResponse, HeaderList } from './response-cache/store.js';
 import { Refused } from './web-safety.js';

@@ -4,8 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Credential } from '../auth/credentials.js';
 import { loggedMember } from '../auth/teams.js';
-import type { ProxyHeaders } from '../lib/network.js';
-import { loggedPathOf, normalizedUrl, pathOf } from '../lib/path.js';
+import { loggedPathOf, normalizedUrl, type ProxyHeaders, pathOf } from '../lib/network.js';
 import {
   type ClientApp,
   clientAppOf,

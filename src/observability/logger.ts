@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from 'pino';
 import type { Config } from '../config/config.js';
-import { loggedPathOf } from '../lib/path.js';
+import { loggedPathOf } from '../lib/network.js';
 
 /** In bytes. More than this is dropped while it cannot be written. */
 const maxUnwritten = 1024 * 1024;

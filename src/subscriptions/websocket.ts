@@ -8,7 +8,7 @@ import type { Connections } from '../http/connections.js';
 import { maxBodyBytes, stateOf } from '../http/request-state.js';
 import type { ConnectionTelemetry } from '../http/request-telemetry.js';
 import { refusalBody, safeHeaders } from '../http/web-safety.js';
-import { normalizedUrl, pathOf } from '../lib/path.js';
+import { normalizedUrl, pathOf } from '../lib/network.js';
 import { closeCodes, protocol } from './protocol.js';
 import type { Subscriptions } from './subscriptions.js';
 import { WebSocketConnection } from './websocket-connection.js';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { sessionIdsIn, withoutSessionIds } from '../../src/lib/path.js';
+import { sessionIdsIn, withoutSessionIds } from '../../src/lib/network.js';
 import { fuzz } from '../support/fuzz.js';
 import type { Draw } from '../support/seeded.js';
 

@@ -3,7 +3,7 @@ import { toUpstreamAuth } from '../../auth/credentials.js';
 import { readableEncodings } from '../../lib/body.js';
 import { Bulkhead } from '../../lib/bulkhead.js';
 import { createConnector } from '../../lib/connector.js';
-import { pathOf } from '../../lib/path.js';
+import { pathOf } from '../../lib/network.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
 import type { Exchange } from './exchange.js';
 import type { Address, CallAuth, UpstreamRequest } from './request.js';

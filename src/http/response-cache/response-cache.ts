@@ -11,7 +11,7 @@ import type { ResponseBytes } from '../../graphql/response-text.js';
 import { joinBytes } from '../../lib/body.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { type Claim, countThreshold, type MemoryBudget } from '../../lib/memory-budget.js';
-import { withoutSessionIds } from '../../lib/path.js';
+import { withoutSessionIds } from '../../lib/network.js';
 import { type ResponseMetadata, reportHeaders } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { type RequestState, type ResponseInFlight, readBody, type Stage, stateOf } from '../request-state.js';

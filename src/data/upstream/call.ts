@@ -7,13 +7,12 @@ import { runYielding } from '../../lib/run-yielding.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
-import type { Breaker } from './breaker.js';
+import type { Breaker, RetryBudget } from './breaker.js';
 import { callOutcome, errorOfCall, errorOfReply, reportRefusal, requestsFail, warnOfService } from './call-errors.js';
 import { type BrokenExchange, Exchange, type ExchangeListener, type ReplyLimits } from './exchange.js';
 import type { Destination } from './origins.js';
 import type { Reply } from './reply.js';
 import type { CallAuth, UpstreamRequest } from './request.js';
-import type { RetryBudget } from './retry.js';
 
 /** Learns how each call of a batch ended, by the index of its request. Some may end before `sendBatch` returns. */
 export interface Receiver<T> {

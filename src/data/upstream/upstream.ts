@@ -7,13 +7,12 @@ import type { MaybePromise } from '../../lib/maybe-promise.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { createBreakers, perScope } from './breaker.js';
+import { createBreakers, perScope, RetryBudget } from './breaker.js';
 import { type Batch, Call, type Calls, type Target } from './call.js';
 import type { ByteBudget } from './exchange.js';
 import { addressVariables, createDestinations, type UpstreamOptions } from './origins.js';
 import { bodyBoundsOf, type Reply } from './reply.js';
 import type { CallAuth, UpstreamRequest } from './request.js';
-import { RetryBudget } from './retry.js';
 
 /** The upstream service, as the domains see it. */
 export type Upstream = ReturnType<typeof createUpstream>;

@@ -2,7 +2,7 @@ import { lookup, Resolver } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { buildConnector } from 'undici';
-import { createConnector } from '../../lib/connector.js';
+import { createConnector } from '../../data/upstream/origins.js';
 
 /** Resolves a name to all its addresses, IPv4 and IPv6. @throws Error if it has none. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;

@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql';
 import type { Dispatcher } from 'undici';
 import { AcceptedScopes } from './auth/accepted-scopes.js';
-import { createScoper } from './auth/scope.js';
+import { createScoper } from './auth/credentials.js';
 import { createSealer } from './auth/seal.js';
 import type { Teams } from './auth/teams.js';
 import type { Config } from './config/config.js';

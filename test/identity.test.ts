@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isInterfaceType } from 'graphql';
-import { hashOfKey } from '../src/auth/teams.js';
+import { hashOfKey } from '../src/auth/credentials.js';
 import { nodeId } from '../src/graphql/node.js';
 import type { Sandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';

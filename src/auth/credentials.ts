@@ -1,4 +1,5 @@
-import { Secret } from '../config/secret.js';
+import { createHash, createHmac } from 'node:crypto';
+import { deriveKey, Secret } from '../config/secret.js';
 import { BadUserInput } from '../errors.js';
 import { pathOf } from '../lib/network.js';
 import { cookieHeader } from './service-cookies.js';
@@ -12,6 +13,23 @@ declare const scopeBrand: unique symbol;
 
 /** The owner of data: a keyed hash of the credential, safe to store and to log. Every key of a cache, an in-flight read or a poller begins with one. */
 export type Scope = string & { readonly [scopeBrand]: true };
+
+/** The name of an API key in a teams file, which contains no secrets: `sha256:` and 64 hexadecimal digits. */
+export function hashOfKey(key: string): string {
+  return `sha256:${createHash('sha256').update(key).digest('hex')}`;
+}
+
+/** Computes scopes of credentials. They are keyed with the gateway's secret, so that a scope reveals nothing about its credential. */
+export function createScoper(secret: Secret): (credential: Credential) => Scope {
+  const scopeOf = createHashScoper(secret);
+  return ({ kind, secret: value }) => scopeOf(kind, hashOfKey(value.reveal()));
+}
+
+/** Computes scopes from the hashes of credentials, which an operator can know without the credential. */
+export function createHashScoper(secret: Secret): (kind: Credential['kind'], hash: string) => Scope {
+  const key = deriveKey(secret, 'scope');
+  return (kind, hash) => createHmac('sha256', key).update(`${kind}\n${hash}`).digest('base64url').slice(0, 32) as Scope;
+}
 
 /** The credentials in a request or in a connection's payload, with names in lower case. */
 export interface RawCredentials {

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { hashOfKey } from './teams.js';
+import { hashOfKey } from './credentials.js';
 
 /** Prints the name of an API key in a teams file. The key is the argument or, to keep it out of the shell's history, the first line of stdin. */
 const [given] = process.argv.slice(2);

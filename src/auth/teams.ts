@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../config/configuration-error.js';
 import { readText } from '../config/files.js';
-import type { Credential } from './credentials.js';
+import { type Credential, hashOfKey } from './credentials.js';
 
 const keyHash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits');
 /** Lowers ASCII letters only: the lower case of other letters can be the address of someone else (the Kelvin sign becomes k). */
@@ -90,11 +90,6 @@ const noLimits: ClientLimits = {};
 
 /** Assigns credentials to teams. It never changes: a teams file that is read again makes another one. */
 export type Teams = ReturnType<typeof createTeams>;
-
-/** The name of an API key in a teams file, which contains no secrets: `sha256:` and 64 hexadecimal digits. */
-export function hashOfKey(key: string): string {
-  return `sha256:${createHash('sha256').update(key).digest('hex')}`;
-}
 
 /** The name of a member in the team's records: the e-mail, or a name for the API key. */
 export function memberName(credential: Credential): string {

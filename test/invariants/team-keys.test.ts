@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import type { Credential } from '../../src/auth/credentials.js';
-import { createTeams, hashOfKey, type TeamList } from '../../src/auth/teams.js';
+import { type Credential, hashOfKey } from '../../src/auth/credentials.js';
+import { createTeams, type TeamList } from '../../src/auth/teams.js';
 import { Secret } from '../../src/config/secret.js';
 import { fuzz } from '../support/fuzz.js';
 

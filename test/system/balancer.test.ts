@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
-import { hashOfKey } from '../../src/auth/teams.js';
+import { hashOfKey } from '../../src/auth/credentials.js';
 import { freeAddress } from '../support/free-address.js';
 import { ask, demoHeaders, startGateway } from '../support/gateway.js';
 import { buildProgram, type Program } from '../support/program.js';

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
-import { hashOfKey } from '../../src/auth/teams.js';
+import { hashOfKey } from '../../src/auth/credentials.js';
 import { buildProgram, type Ended } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
 import { overSse, overWebsocket } from '../support/streams.js';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { hashOfKey } from '../../src/auth/teams.js';
+import { hashOfKey } from '../../src/auth/credentials.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { hashOfKey } from '../../src/auth/teams.js';
+import { hashOfKey } from '../../src/auth/credentials.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { freeAddress } from '../support/free-address.js';
 import { addressesOn, demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';

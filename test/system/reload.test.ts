@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { hashOfKey } from '../../src/auth/teams.js';
+import { hashOfKey } from '../../src/auth/credentials.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
 import { buildProgram } from '../support/program.js';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { hashOfKey } from '../../src/auth/teams.js';
+import { hashOfKey } from '../../src/auth/credentials.js';
 import { newSigningSecret, signatureHeaders } from '../../src/domains/exports/signing.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { hangMs, until } from '../support/until.js';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Cluster } from 'ioredis';
-import { createHashScoper } from '../../auth/scope.js';
+import { createHashScoper } from '../../auth/credentials.js';
 import { type Config, readConfig } from '../../config/config.js';
 import { failureInWords } from '../../observability/warnings.js';
 import { connectForCommand, databaseOf, type RedisClient } from '../redis.js';

@@ -11,7 +11,7 @@ import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError, orCannotListen, reasonOf } from './config/configuration-error.js';
 import { type FilesRead, passOnFiles, readText, recordFiles } from './config/files.js';
 import { countOf, describeChange, Reloadable } from './config/reloadable.js';
-import { type Manifest, readManifest } from './graphql/limits/trusted-documents.js';
+import { type Manifest, readManifest } from './graphql/limits/documents.js';
 import { operationFiles } from './http/mcp/operations.js';
 import { type AdminListener, startAdminListener } from './http/monitoring/admin-listener.js';
 import type { Orders } from './http/monitoring/admin-routes.js';

@@ -5,7 +5,7 @@ import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError } from './config/configuration-error.js';
 import { checkFileStore } from './domains/exports/file-store.js';
 import { createDocumentChecks } from './graphql/limits/document-checks.js';
-import { createTrustedDocuments, readManifest } from './graphql/limits/trusted-documents.js';
+import { createTrustedDocuments, readManifest } from './graphql/limits/documents.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { checkStaticFiles } from './http/static-files.js';
 import { createSchema } from './schema.js';

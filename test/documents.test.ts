@@ -4,8 +4,12 @@ import { buildSchema, type DocumentNode, parse } from 'graphql';
 import type { Context } from '../src/context.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
 import { createDocumentChecks, type DocumentChecks } from '../src/graphql/limits/document-checks.js';
-import { createDocumentStore, maxDocumentText, RefusedOperation } from '../src/graphql/limits/documents.js';
-import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
+import {
+  createDocumentStore,
+  createTrustedDocuments,
+  maxDocumentText,
+  RefusedOperation,
+} from '../src/graphql/limits/documents.js';
 import { createApolloPlugin, executeRead } from '../src/http/graphql/apollo.js';
 import { newOperationInfo } from '../src/observability/operation-info.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';

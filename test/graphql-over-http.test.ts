@@ -7,7 +7,7 @@ import { buildSchema } from 'graphql';
 import { type AuditResult, auditServer } from 'graphql-http';
 import { pino } from 'pino';
 import { createDocumentChecks } from '../src/graphql/limits/document-checks.js';
-import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
+import { createTrustedDocuments } from '../src/graphql/limits/documents.js';
 import { createConnections } from '../src/http/connections.js';
 import { createHttpApp } from '../src/http/fastify.js';
 import { keepResult, keptResult, serveApollo } from '../src/http/graphql/route.js';

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { WebSocket } from 'ws';
 import { buildApp } from '../src/app.js';
 import { readConfig } from '../src/config/config.js';
-import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
+import { createTrustedDocuments } from '../src/graphql/limits/documents.js';
 import { createUntrustedReport } from '../src/http/request-telemetry.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';

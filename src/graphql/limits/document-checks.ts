@@ -27,8 +27,15 @@ import { documentMessage, invalidArgumentOf, invalidValueOf } from '../argument-
 import { createDeprecations } from '../deprecations.js';
 import { bounds, checkBound, checkDocument, checkLines, checkVariables } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
-import { createDocumentStore, type ReadDocument, RefusedOperation, withCode } from './documents.js';
-import { type DocumentParams, givenHash, type TrustedDocuments } from './trusted-documents.js';
+import {
+  createDocumentStore,
+  type DocumentParams,
+  givenHash,
+  type ReadDocument,
+  RefusedOperation,
+  type TrustedDocuments,
+  withCode,
+} from './documents.js';
 
 /** What the checks depend on. */
 interface DocumentChecksDeps {

@@ -1,5 +1,140 @@
-import type { DocumentNode, GraphQLError } from 'graphql';
+import { createHash } from 'node:crypto';
+import { type DocumentNode, GraphQLError } from 'graphql';
 import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
+import { readText } from '../../config/files.js';
+import type { Reloadable } from '../../config/reloadable.js';
+import { BadUserInput, Forbidden } from '../../errors.js';
+
+/** How a client names the document to execute, and what is to happen after an error. The names are the same on every transport. */
+export interface DocumentParams {
+  readonly query?: unknown;
+  /** `sha256:<hash>`, or the hash as in the manifest (GraphQL over HTTP, persisted documents). */
+  readonly documentId?: unknown;
+  /** `persistedQuery: {version: 1, sha256Hash}`, as Apollo's clients send it. */
+  readonly extensions?: unknown;
+  /** What an error does to the values around it (draft of the GraphQL specification). */
+  readonly onError?: unknown;
+}
+
+/**
+ * Which documents are executed: any; any, and those of the manifest by their hash; the same, with a report of every document that the next
+ * mode would refuse; or only those of the manifest.
+ */
+type TrustMode = 'off' | 'allow' | 'log' | 'only';
+
+/** Finds the text of the document that a client requested. */
+export type TrustedDocuments = ReturnType<typeof createTrustedDocuments>;
+
+/** Total size of the texts that clients registered by their hash, in bytes. */
+const maxRegistered = 8 * 1024 * 1024;
+/** Memory of a registered text besides its characters. */
+const registeredBytes = 300;
+
+const manifestSchema = z.record(z.string().min(1), z.string().min(1));
+
+/** Reads a manifest as graphql-codegen's client preset writes it: `{hash: document}`. @throws ConfigurationError */
+export function readManifest(path: string): Manifest {
+  try {
+    return new Map(Object.entries(manifestSchema.parse(JSON.parse(readText(path)))));
+  } catch (error) {
+    throw new ConfigurationError(
+      `PERSISTED_DOCUMENTS: ${path} must contain an object of documents by their hash: ${reasonOf(error)}`,
+    );
+  }
+}
+
+/** The trusted documents by their hash. */
+export type Manifest = ReadonlyMap<string, string>;
+
+export function createTrustedDocuments(mode: TrustMode, manifest: Pick<Reloadable<Manifest>, 'current'>) {
+  const registered = new LRUCache<string, string>({
+    maxSize: maxRegistered,
+    sizeCalculation: text => text.length + registeredBytes,
+  });
+
+  function registeredText(hash: unknown, query: unknown): string {
+    if (typeof hash !== 'string' || !/^[\da-f]{64}$/.test(hash)) {
+      throw new BadUserInput('extensions.persistedQuery.sha256Hash', 'must be a SHA-256 in 64 hexadecimal digits');
+    }
+    if (query === undefined || query === null) {
+      const text = registered.get(hash);
+      if (text === undefined) throw unknownHash();
+      return text;
+    }
+    if (typeof query !== 'string' || createHash('sha256').update(query).digest('hex') !== hash) {
+      throw new BadUserInput('extensions.persistedQuery.sha256Hash', 'is not the hash of the query');
+    }
+    registered.set(hash, query);
+    return query;
+  }
+
+  function trustedText(hash: unknown): string | undefined {
+    return mode === 'off' || typeof hash !== 'string' ? undefined : manifest.current.get(hash);
+  }
+
+  return {
+    /**
+     * @returns undefined if the client named no document; the transport reports that.
+     * @throws BadUserInput for a malformed hash or one that does not match the text, or if an error is to do anything but `PROPAGATE`, Forbidden for a
+     *   text where only trusted documents are executed, GraphQLError `PERSISTED_QUERY_NOT_FOUND` for an unknown hash.
+     */
+    documentText(params: DocumentParams): string | undefined {
+      const { query, onError } = params;
+      if (onError != null && onError !== 'PROPAGATE') {
+        throw new BadUserInput('onError', 'must be PROPAGATE, or left out: this gateway supports no other behavior');
+      }
+      const given = givenHash(params);
+      const trusted = trustedText(given?.hash);
+      if (trusted !== undefined) return trusted;
+      if (given?.isId) throw unknownHash();
+      if (mode === 'only') {
+        if (given?.hash !== undefined && query == null) throw unknownHash();
+        throw new Forbidden('Only trusted documents are executed: send the hash of one');
+      }
+      if (given !== undefined) return registeredText(given.hash, query);
+      return typeof query === 'string' ? query : undefined;
+    },
+    /** In mode `log`, the SHA-256 of a text that `documentText` returned and that mode `only` would refuse. Otherwise undefined. */
+    untrustedHash(params: DocumentParams, text: string): string | undefined {
+      if (mode !== 'log' || trustedText(givenHash(params)?.hash) !== undefined) return undefined;
+      return createHash('sha256').update(text).digest('hex');
+    },
+  };
+}
+
+/**
+ * The hash by which a client named its document, with or without the text, and whether it is a `documentId`; undefined if there is none.
+ * @throws BadUserInput
+ */
+export function givenHash({
+  documentId,
+  extensions,
+}: DocumentParams): { readonly hash: unknown; readonly isId: boolean } | undefined {
+  const { persistedQuery } = (extensions ?? {}) as { readonly persistedQuery?: unknown };
+  if (persistedQuery !== undefined) {
+    if (typeof persistedQuery !== 'object' || persistedQuery === null) {
+      throw new BadUserInput('extensions.persistedQuery', 'must be an object');
+    }
+    if (!('version' in persistedQuery) || persistedQuery.version !== 1) {
+      throw new BadUserInput('extensions.persistedQuery.version', 'must be 1');
+    }
+  }
+  if (documentId != null) {
+    if (typeof documentId !== 'string') throw new BadUserInput('documentId', 'must be a string');
+    return { hash: documentId.replace(/^sha256:/, ''), isId: true };
+  }
+  if (persistedQuery === undefined) return undefined;
+  return { hash: 'sha256Hash' in persistedQuery ? persistedQuery.sha256Hash : undefined, isId: false };
+}
+
+/** Apollo's clients react to this error by sending the text together with the hash. */
+function unknownHash(): GraphQLError {
+  return new GraphQLError('PersistedQueryNotFound', {
+    extensions: { code: 'PERSISTED_QUERY_NOT_FOUND', http: { status: 200 } },
+  });
+}
 
 /** Errors for which an operation is not executed. */
 export class RefusedOperation extends Error {
@@ -19,7 +154,7 @@ export type ReadDocument = DocumentNode | RefusedOperation;
 export const maxDocumentText = 512 * 1024;
 /** Of the texts that have been read, in characters. */
 const maxSeenText = 4 * 1024 * 1024;
-/** Memory of a text besides its characters. */
+/** Memory of such a text besides its characters. */
 const overheadBytes = 200;
 
 /**

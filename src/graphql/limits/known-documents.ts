@@ -4,8 +4,7 @@ import { runYielding } from '../../lib/run-yielding.js';
 import { operationsNamedIn } from '../../observability/operation-names.js';
 import type { PlanExecutor } from '../executor/execute.js';
 import type { DocumentChecks } from './document-checks.js';
-import { type ReadDocument, RefusedOperation } from './documents.js';
-import type { Manifest } from './trusted-documents.js';
+import { type Manifest, type ReadDocument, RefusedOperation } from './documents.js';
 
 interface KnownDocumentsDeps {
   /** Undefined: none is trusted. */

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GraphQLError } from 'graphql';
 import { jsonValueOf } from '../../graphql/limits/bounds.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
-import { givenHash } from '../../graphql/limits/trusted-documents.js';
+import { givenHash } from '../../graphql/limits/documents.js';
 import { wellFormedJson } from '../../lib/json.js';
 import { documentErrors, toGraphqlError } from '../mask-error.js';
 import { stateOf } from '../request-state.js';

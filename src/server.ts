@@ -30,7 +30,7 @@ import { joinWorkers } from './http/workers.js';
 import { cacheBytes, memoryLimit } from './lib/heap.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createProxyHeaders } from './lib/network.js';
-import { oncePerValue } from './lib/once-per-value.js';
+import { oncePerValue } from './lib/run.js';
 import { createGauges, type Metrics } from './observability/metrics.js';
 import type { Tracing } from './observability/operation-info.js';
 import { createOperationNames } from './observability/operation-names.js';

@@ -13,7 +13,7 @@ import {
   visit,
   visitWithTypeInfo,
 } from 'graphql';
-import { oncePerValue } from '../lib/once-per-value.js';
+import { oncePerValue } from '../lib/run.js';
 
 /** A part of a schema, which may be deprecated. */
 type Part = { readonly deprecationReason?: unknown } | null | undefined;

@@ -1,6 +1,6 @@
 import { type GraphQLResolveInfo, Kind, type SelectionSetNode } from 'graphql';
 import { BadUserInput, NotRefetchable } from '../errors.js';
-import type { MaybePromise } from '../lib/maybe-promise.js';
+import type { MaybePromise } from '../lib/run.js';
 import { isSkipped } from './input.js';
 import { boundedList } from './limits/list-bounds.js';
 

@@ -5,8 +5,8 @@ import { type Credential, explicitCredential, type RawCredentials, type Scope } 
 import type { BrowserSession, RequestIdentity } from '../context.js';
 import type { OpenedSession, Sessions } from '../domains/sessions/sessions.js';
 import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../errors.js';
-import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import { type ProxyHeaders, sessionIdsIn } from '../lib/network.js';
+import { andThen, type MaybePromise } from '../lib/run.js';
 import { parseWebUrl } from '../lib/web-url.js';
 import { clientConnectionOf } from './connections.js';
 import { type RequestState, stateOf } from './request-state.js';

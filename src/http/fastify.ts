@@ -10,8 +10,8 @@ import {
 } from 'fastify';
 import { Abandoned, GatewayError, RateLimited } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
-import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import type { ProxyHeaders } from '../lib/network.js';
+import { andThen, type MaybePromise } from '../lib/run.js';
 import type { Connections } from './connections.js';
 import { type Handler, maxBodyBytes, readBody, stateOf } from './request-state.js';
 import {

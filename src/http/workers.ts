@@ -9,7 +9,7 @@ import { ConfigurationError, reasonOf } from '../config/configuration-error.js';
 import type { FilesRead } from '../config/files.js';
 import { describeChange } from '../config/reloadable.js';
 import { heapFlags } from '../lib/heap.js';
-import { sharedRun } from '../lib/shared-run.js';
+import { sharedRun } from '../lib/run.js';
 import { createLogger, workerLogDescriptor } from '../observability/logger.js';
 import { createWorkerMetrics } from '../observability/metrics.js';
 import { createWarnings, type WarningSink, warningsTo } from '../observability/warnings.js';

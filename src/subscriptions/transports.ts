@@ -4,7 +4,7 @@ import type { RequestAdmission } from '../http/admission.js';
 import type { Connections } from '../http/connections.js';
 import type { GraphqlRouteDeps } from '../http/graphql/apollo.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
-import { sharedRun } from '../lib/shared-run.js';
+import { sharedRun } from '../lib/run.js';
 import { Executor, type ExecutorDeps } from './executor.js';
 import { createHttpStreams } from './http-stream.js';
 import { registerMultipart, registerSse } from './http-transports.js';

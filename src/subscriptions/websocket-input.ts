@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { bytesTaken } from '../http/connections.js';
 import type { Claim } from '../lib/memory-budget.js';
-import { runYielding } from '../lib/run-yielding.js';
+import { runYielding } from '../lib/run.js';
 import { closeCodes } from './protocol.js';
 import { maxUnsentBytes } from './send-buffer.js';
 

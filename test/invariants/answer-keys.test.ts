@@ -8,7 +8,7 @@ import { parseReadBodies } from '../../src/http/fastify.js';
 import { toApolloRequest } from '../../src/http/graphql/route.js';
 import { maxBodyBytes, RequestState, readBody } from '../../src/http/request-state.js';
 import { responseKey } from '../../src/http/response-cache/response-cache.js';
-import { andThen } from '../../src/lib/maybe-promise.js';
+import { andThen } from '../../src/lib/run.js';
 import { newOperationInfo } from '../../src/observability/operation-info.js';
 import { fuzz } from '../support/fuzz.js';
 import type { Draw } from '../support/seeded.js';

@@ -3,7 +3,7 @@ import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
 import { Abandoned, NotConfigured, UpstreamTimeout } from '../../errors.js';
 import { heapLimit } from '../../lib/heap.js';
-import type { MaybePromise } from '../../lib/maybe-promise.js';
+import type { MaybePromise } from '../../lib/run.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';

@@ -5,7 +5,7 @@ import { plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import { countValues } from '../../lib/count-values.js';
 import { histogramOf } from '../../lib/histogram.js';
-import { oncePerValue } from '../../lib/once-per-value.js';
+import { oncePerValue } from '../../lib/run.js';
 import type { CompanyRecord } from './model.js';
 
 export type Companies = readonly CompanyRecord[];

@@ -3,8 +3,7 @@ import type { Reader } from '../../data/reader.js';
 import { BadUserInput } from '../../errors.js';
 import { type ListId, listId, type PageArguments, pageRequest, windowOf } from '../../graphql/connection.js';
 import { checkedDomains } from '../../graphql/input.js';
-import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
-import { runYielding } from '../../lib/run-yielding.js';
+import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
 import { companiesRead, esgRead } from './client.js';
 import {
   type Companies,

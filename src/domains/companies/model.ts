@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { readable, records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
 import { listIn, unwrapped, webUrl, withAttributes } from '../../data/wire-types.js';
-import { oncePerValue } from '../../lib/once-per-value.js';
+import { oncePerValue } from '../../lib/run.js';
 
 const text = z.string();
 

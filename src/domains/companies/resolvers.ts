@@ -3,7 +3,7 @@ import type { Resolvers } from '../../generated/schema-types.js';
 import { connectionOf, pageRequest, windowOf } from '../../graphql/connection.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
-import { andThen } from '../../lib/maybe-promise.js';
+import { andThen } from '../../lib/run.js';
 import { exportCsvWrite } from './client.js';
 import { type Company, companyListId, selectedDomains } from './loaders.js';
 import { esgOf } from './model.js';

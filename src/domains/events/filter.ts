@@ -2,7 +2,7 @@ import { BadUserInput } from '../../errors.js';
 import type { EventFilter } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
-import { oncePerValue } from '../../lib/once-per-value.js';
+import { oncePerValue } from '../../lib/run.js';
 import { isCalendarDay, readTime } from '../../lib/time.js';
 import { type EventQuery, endOf, filterParameters, isDay, startOf } from './client.js';
 

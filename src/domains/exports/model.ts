@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { MaybePromise } from '../../lib/maybe-promise.js';
+import type { MaybePromise } from '../../lib/run.js';
 import { parseWebUrl } from '../../lib/web-url.js';
 
 const text = z.string();

@@ -12,7 +12,7 @@ import type {
 import { connectionOf, listId, pageRequest, windowOf } from '../../graphql/connection.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
-import { andThen } from '../../lib/maybe-promise.js';
+import { andThen } from '../../lib/run.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
 import { exportProgress } from './feed.js';
 import { type Endpoint, type ExportRecord, statusOf, type TeamExport, type TeamState } from './model.js';

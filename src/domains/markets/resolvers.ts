@@ -3,7 +3,7 @@ import type { Resolvers } from '../../generated/schema-types.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
-import { andThen } from '../../lib/maybe-promise.js';
+import { andThen } from '../../lib/run.js';
 import type { Market, MarketTopic, MarketTopicGroup } from './model.js';
 
 /** The market record, read once for all fields that need it. */

@@ -13,9 +13,7 @@ import {
   visit,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
-import { oncePerValue } from '../../lib/once-per-value.js';
-import { runYielding } from '../../lib/run-yielding.js';
+import { andThen, type MaybePromise, oncePerValue, runYielding } from '../../lib/run.js';
 import { type PlannedResult, withLaterParts } from './defer.js';
 import { type OperationPlan, planOperation } from './plan.js';
 import { maxErrors, moreErrors, runPlan } from './run-plan.js';

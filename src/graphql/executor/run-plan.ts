@@ -8,7 +8,7 @@ import {
 } from 'graphql';
 import { isUnreadable } from '../../data/upstream/schema-drift.js';
 import { QueryTooComplex } from '../../errors.js';
-import type { MaybePromise } from '../../lib/maybe-promise.js';
+import type { MaybePromise } from '../../lib/run.js';
 import { cannotBeRead } from '../scalars.js';
 import type { DeferPlan, FieldPlan, ObjectPlan, PlannableOperation, ValuePlan } from './plan.js';
 

@@ -20,8 +20,7 @@ import {
   validate,
 } from 'graphql';
 import { QueryTooComplex } from '../../errors.js';
-import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
-import { runYielding } from '../../lib/run-yielding.js';
+import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
 import { documentMessage, invalidArgumentOf, invalidValueOf } from '../argument-errors.js';
 import { createDeprecations } from '../deprecations.js';

@@ -1,6 +1,6 @@
 import type { DocumentNode } from 'graphql';
 import type { Reloadable } from '../../config/reloadable.js';
-import { runYielding } from '../../lib/run-yielding.js';
+import { runYielding } from '../../lib/run.js';
 import { operationsNamedIn } from '../../observability/operation-names.js';
 import type { PlanExecutor } from '../executor/execute.js';
 import type { DocumentChecks } from './document-checks.js';

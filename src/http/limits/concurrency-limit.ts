@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { standingQueueMs } from '../../lib/run-yielding.js';
+import { standingQueueMs } from '../../lib/run.js';
 
 /**
  * Bounds how many operations run at once in this process, so that each of them stays quick while more come in than one processor can answer. The

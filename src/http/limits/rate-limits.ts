@@ -3,8 +3,8 @@ import { RateLimiterRes } from 'rate-limiter-flexible';
 import type { ClientLimits } from '../../auth/teams.js';
 import { type RedisClient, RedisCounter } from '../../data/redis.js';
 import { atMost } from '../../lib/lru-bounds.js';
-import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { networkOf } from '../../lib/network.js';
+import { andThen, type MaybePromise } from '../../lib/run.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
 /** The result of counting a request. Where two limits apply, that of the tighter one. */

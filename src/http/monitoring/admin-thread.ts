@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { MessageChannel, parentPort, workerData } from 'node:worker_threads';
-import { sharedRun } from '../../lib/shared-run.js';
+import { sharedRun } from '../../lib/run.js';
 import { metricsFor } from '../../observability/open-metrics.js';
 import type { AdminRequest, AdminResponse } from './admin-routes.js';
 import { Peer, withReadiness } from './readiness.js';

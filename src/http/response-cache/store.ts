@@ -9,7 +9,7 @@ import { hashedKey, type ScopedKey } from '../../data/cache/keys.js';
 import type { Signer } from '../../data/cache/signer.js';
 import { createRedisGuard } from '../../data/redis.js';
 import type { SharedStore } from '../../data/shared-store.js';
-import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
+import { andThen, type MaybePromise } from '../../lib/run.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
 /** Names and values in turns, as `writeHead` takes them. */

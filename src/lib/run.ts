@@ -1,7 +1,41 @@
 import { FairQueue } from './bulkhead.js';
-import type { MaybePromise } from './maybe-promise.js';
 
-/** Once such work has taken so many milliseconds of a turn of the event loop, no further piece of it begins in this turn. */
+/**
+ * A value or a promise of it. A value that is available at once is not wrapped, because a promise costs more than most look-ups. The promise is a
+ * native one: `andThen` recognizes it with `instanceof`. The promise of a library goes through an `async` function first.
+ */
+export type MaybePromise<T> = T | Promise<T>;
+
+/** Applies `map` to a value: at once if the value is available, otherwise when its promise is fulfilled. */
+export function andThen<T, U>(value: MaybePromise<T>, map: (value: T) => MaybePromise<U>): MaybePromise<U> {
+  return value instanceof Promise ? value.then(map) : map(value);
+}
+
+/** A function that calls `make` once for each object and remembers the result until the object is garbage-collected. */
+export function oncePerValue<V extends object, T>(make: (value: V) => T): (value: V) => T {
+  const made = new WeakMap<V, { readonly result: T }>();
+  return value => {
+    let known = made.get(value);
+    if (known === undefined) {
+      known = { result: make(value) };
+      made.set(value, known);
+    }
+    return known.result;
+  };
+}
+
+/** Runs `work` once for all callers that come while it runs. */
+export function sharedRun<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+}
+
+/** Once the work of `runYielding` has taken so many milliseconds of a turn of the event loop, no further piece of it begins in this turn. */
 const maxMs = 10;
 
 let spentMs = 0;

@@ -122,9 +122,12 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
     reply.headers(deps.proxyHeaders.schemeOf(raw) === 'https' ? safeHeadersOverTls : safeHeaders);
   });
   if (deps.origins.length > 0) await app.register(cors, corsOptions(deps.origins));
-  app.addHook('onRequest', async ({ raw }) => {
-    const { refusal } = stateOf(raw);
+  app.addHook('onRequest', async (request, reply) => {
+    const { refusal, upgrade } = stateOf(request.raw);
     if (refusal !== undefined) throw refusal;
+    if (upgrade === undefined) return;
+    upgrade(request);
+    reply.hijack();
   });
   /** Each route as method and path. `hasRoute` would read the path of a client as a pattern. */
   const routes = new Set<string>();

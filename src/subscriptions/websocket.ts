@@ -83,13 +83,6 @@ export function registerWebsocket(
     app.routing(raw, response);
   });
 
-  app.addHook('onRequest', async (request, reply) => {
-    const { upgrade } = stateOf(request.raw);
-    if (upgrade === undefined) return;
-    upgrade(request);
-    reply.hijack();
-  });
-
   /** A function of its own, so that the listeners of a connection do not keep its request and response alive. */
   function open(socket: WebSocket, raw: Socket, telemetry: ConnectionTelemetry, handshake: Handshake): void {
     const connection = new WebSocketConnection(socket, raw, telemetry, handshake, subscriptions, authentication);

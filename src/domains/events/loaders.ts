@@ -25,7 +25,7 @@ export function createEventsLoaders(reader: Reader, client: EventsClient, statis
   return {
     /** The window of a page request (see `readWindow`). */
     window: async (query: EventQuery, request: PageRequest, extras: EventExtras) =>
-      withCursor(query, await readWindow(request, (number, pageSize) => page(query, number, pageSize, extras))),
+      withCursor(query, await readWindow(request, extras, (number, pageSize) => page(query, number, pageSize, extras))),
     /** Counts the events that a query selects (see `readStatistics`). */
     statistics: (query: EventQuery, plot: Plot) =>
       readStatistics(query, plot, statisticsLimit, (part, number, size) => page(part, number, size, noExtras)),
@@ -79,6 +79,7 @@ export function pagesFor(offset: number, count: number): readonly [PagePart, ...
  */
 async function readWindow(
   request: PageRequest,
+  { position }: Pick<EventExtras, 'position'>,
   read: (page: number, pageSize: number) => Promise<EventPage>,
 ): Promise<EventWindow> {
   const readPart = ({ page, pageSize }: PagePart) => read(page, pageSize);
@@ -109,5 +110,6 @@ async function readWindow(
   const { start, end } = isOpen && range.start === 0 ? windowOf(request, totalItems) : range;
   const from = Math.min(start, totalItems);
   const events = found.slice(Math.max(from - range.start, 0), Math.max(end - range.start, 0));
-  return { events, start: from, totalItems, unfilteredTotalItems, position: commonPosition(pages) };
+  const common = position ? commonPosition(pages) : undefined;
+  return { events, start: from, totalItems, unfilteredTotalItems, position: common };
 }

@@ -17,7 +17,7 @@ const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ['http', /^http\//],
   ['schema', /^schema\.ts$/],
   // What takes the arguments of the schema in their generated types.
-  ['resolvers', /^domains\/(\w+\/resolvers|events\/filter|discovery\/criteria-input)\.ts$/],
+  ['resolvers', /^domains\/(\w+\/resolvers|discovery\/criteria-input)\.ts$/],
   ['generated', /^generated\//],
   ['context', /^context\.ts$/],
   ['loaders and feeds', /^domains\/\w+\/(loaders|feed)\.ts$/],

@@ -81,27 +81,23 @@ function checked(argument: string, value: string): Secret {
   return new Secret(value);
 }
 
-/** The form of a credential in an upstream call: a header, or a part of the query, which is never logged. */
-type UpstreamCredential =
-  | { readonly header: readonly [name: string, value: string]; readonly query?: undefined }
-  | { readonly query: string; readonly header?: undefined };
-
 /**
- * A credential for an upstream call, in the form in which the client sent it (docs/upstream-api.md: Authentication).
+ * A credential for an upstream call, in the form in which the client sent it (docs/upstream-api.md: Authentication): the name and value of a header, or a
+ * part of the query, which is never logged.
  * @param path of the call, with its query: each cookie is for some paths only, and without any there is no credential.
  */
-export function toUpstreamAuth(credential: Credential, path: string): UpstreamCredential | undefined {
+export function toUpstreamAuth(credential: Credential, path: string) {
   const value = credential.secret.reveal();
   switch (credential.kind) {
     case 'apiKey':
-      return { header: ['x-api-key', value] };
+      return { header: ['x-api-key', value] as const };
     case 'bearer':
-      return { header: ['authorization', `Bearer ${value}`] };
+      return { header: ['authorization', `Bearer ${value}`] as const };
     case 'sessionId':
       return { query: `sessionId=${encodeURIComponent(value)}` };
     case 'cookie': {
       const cookies = cookieHeader(JSON.parse(value), pathOf(path));
-      return cookies === '' ? undefined : { header: ['cookie', cookies] };
+      return cookies === '' ? undefined : { header: ['cookie', cookies] as const };
     }
   }
 }

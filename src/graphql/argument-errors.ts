@@ -64,15 +64,11 @@ function namesOn(path: readonly (string | number)[], root: ASTNode): string[] {
   return names;
 }
 
-/** Where the value of a variable is wrong, and why. */
-interface InvalidValue {
-  /** The path of the wrong part within the arguments of the first field that uses the variable; it begins with the name of the variable if no field does. */
-  readonly argument: string;
-  /** The reason, as `valueMessage` puts it. Undefined if the variable is missing. */
-  readonly reason: string | undefined;
-}
-
-/** Finds what is wrong with the value of a variable. The value may be a secret that was put into the wrong member, so only an enum's is repeated. */
+/**
+ * Finds what is wrong with the value of a variable. The value may be a secret that was put into the wrong member, so only an enum's is repeated.
+ * @returns `argument`: the path of the wrong part within the arguments of the first field that uses the variable, or after the name of the variable if no
+ * field does; `reason`: as `valueMessage` puts it, undefined if the variable is missing.
+ */
 export function invalidValueOf(
   schema: GraphQLSchema,
   document: DocumentNode,
@@ -82,7 +78,7 @@ export function invalidValueOf(
     type,
     value,
   }: { readonly name: string; readonly type: GraphQLInputType | undefined; readonly value: unknown },
-): InvalidValue {
+) {
   let fault: readonly (string | number)[] = [];
   let reason: string | undefined;
   try {

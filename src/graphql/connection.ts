@@ -50,29 +50,11 @@ export function windowOf(page: PageRequest, length: number): { readonly start: n
     : { start, end: Math.min(start + page.size, end) };
 }
 
-/** One page of a list as a Relay connection. */
-interface RelayConnection<T> {
-  readonly edges: readonly { readonly cursor: string; readonly node: T }[];
-  readonly nodes: readonly T[];
-  readonly pageInfo: {
-    readonly hasNextPage: boolean;
-    readonly hasPreviousPage: boolean;
-    readonly startCursor: string | null;
-    readonly endCursor: string | null;
-  };
-  readonly totalCount: number;
-}
-
 /**
- * A page of a list of `totalCount` items, as a connection.
+ * A page of a list of `totalCount` items, as a Relay connection.
  * @param items of the page, which begins at `offset`. Null stands for an item that could not be read: it is left out, but keeps its index.
  */
-export function connectionOf<T>(
-  list: ListId,
-  items: readonly (T | null)[],
-  offset: number,
-  totalCount: number,
-): RelayConnection<T> {
+export function connectionOf<T>(list: ListId, items: readonly (T | null)[], offset: number, totalCount: number) {
   const edges = items.flatMap((node, index) =>
     node === null ? [] : [{ node, cursor: itemCursor(list, offset + index) }],
   );

@@ -1,18 +1,13 @@
-/** Values counted in ranges of equal width. */
-interface Histogram {
-  readonly min: number;
-  readonly max: number;
-  /** From the range of `min` to that of `max`, without gaps. A range includes its start; only the last one also includes its end. */
-  readonly buckets: readonly { readonly start: number; readonly end: number; readonly count: number }[];
-}
-
 const maxBuckets = 20;
 /** Below this share of the largest value, and below this width, bounds could no longer be told apart. */
 const minPrecision = 1e-12;
 const minWidth = 1e-300;
 
-/** Counts values in at most 20 ranges, whose bounds are multiples of 1, 2 or 5 times a power of ten. Null for no values. */
-export function histogramOf(values: readonly number[]): Histogram | null {
+/**
+ * Counts values in at most 20 ranges of equal width, whose bounds are multiples of 1, 2 or 5 times a power of ten. The ranges go from that of `min` to that
+ * of `max`, without gaps; each includes its start, and only the last one its end. Null for no values.
+ */
+export function histogramOf(values: readonly number[]) {
   if (values.length === 0) return null;
   const min = values.reduce((one, other) => Math.min(one, other));
   const max = values.reduce((one, other) => Math.max(one, other));

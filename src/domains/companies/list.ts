@@ -32,14 +32,6 @@ export interface CompanySorting {
   readonly direction: 'ASC' | 'DESC';
 }
 
-/** A prepared filter. */
-interface PreparedFilter {
-  /** Short, and equal for filters that mean the same. */
-  readonly key: string;
-  /** The companies that match, in the order of the list. One pass with a few look-ups per company, however long the filter is. */
-  from(companies: Companies): Companies;
-}
-
 const maxCodeLength = 10;
 /** To search a text that repeats itself takes a time that grows with the length of both. */
 const maxSearchLength = 100;
@@ -56,16 +48,16 @@ export const companiesByDomain = oncePerValue(
 );
 
 /** An operation that uses a variable in several places passes the same filter to each. */
-const preparedFilters = new WeakMap<CompanyConditions, PreparedFilter>();
+const preparedFilters = new WeakMap<CompanyConditions, ReturnType<typeof prepare>>();
 
 /** Prepares a filter. @throws BadUserInput that names the member of the argument: `filter.search`. */
-export function preparedFilter(filter: CompanyConditions, argument: string): PreparedFilter {
+export function preparedFilter(filter: CompanyConditions, argument: string) {
   const prepared = preparedFilters.get(filter) ?? prepare(filter, argument);
   preparedFilters.set(filter, prepared);
   return prepared;
 }
 
-function prepare(filter: CompanyConditions, argument: string): PreparedFilter {
+function prepare(filter: CompanyConditions, argument: string) {
   const setOf = (member: 'domains' | 'operatesIn' | 'naics', maxLength?: number): ReadonlySet<string> | undefined => {
     const [given, at] = [filter[member], `${argument}.${member}`];
     // An empty list of facets means any; one of domains selects nothing.
@@ -89,8 +81,10 @@ function prepare(filter: CompanyConditions, argument: string): PreparedFilter {
     (text === undefined || searchText(company).includes(text));
   const lists = [domains, countries, codes].map(values => values && [...values].sort());
   return {
+    /** Short, and equal for filters that mean the same. */
     key: hash('sha256', JSON.stringify([text, ...lists, revenue, momentum])),
-    from: companies => companies.filter(matches),
+    /** The companies that match, in the order of the list. One pass with a few look-ups per company, however long the filter is. */
+    from: (companies: Companies): Companies => companies.filter(matches),
   };
 }
 

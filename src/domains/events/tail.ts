@@ -101,17 +101,12 @@ async function firstTail(read: ReadBetween, to: string, now: number): Promise<Ta
   return { from: next, seen: keys.filter(key => updateTime(key) >= next), updates: [], sent: 0, known };
 }
 
-/** The events since a time, which are all that the list has since then. */
-interface EventsSince {
-  readonly start: number;
-  readonly events: readonly Event[];
-}
-
 /**
  * The events of the list's last five minutes, and usually more: all of a short list. Where a long one is newest first, it takes two calls. Of more than
  * a thousand events it takes the latest: that many calls, and no more, are in the cost of `updatesCursor`.
+ * @returns `start`: since when they are all that the list has.
  */
-async function newestEvents(read: ReadBetween, earliest: number, now: number, to: string): Promise<EventsSince> {
+async function newestEvents(read: ReadBetween, earliest: number, now: number, to: string) {
   const page = await read(1, iso(earliest), to);
   if (page.totalItems <= maxPageSize) return { start: earliest, events: page.events };
   const latest = Math.min(now, latestOf(page.events, earliest));

@@ -45,7 +45,6 @@ export interface ServerSeams {
   readonly memory?: MemoryBounds;
 }
 
-/** What the server is made of. */
 interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations' | 'acceptedScopes'> {
   readonly config: Config;
   readonly schema: GraphQLSchema;

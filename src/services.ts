@@ -43,7 +43,6 @@ export interface WorldSeams {
   readonly startTimer?: StartTimer;
 }
 
-/** What the services are made of. */
 interface ServicesDeps {
   readonly schema: GraphQLSchema;
   readonly teams: Reloadable<Teams>;

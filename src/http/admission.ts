@@ -22,7 +22,6 @@ import { faultOf, hasBody, opensPage } from './web-safety.js';
  */
 export type RequestAdmission = ReturnType<typeof createRequestAdmission>;
 
-/** What the admission is made of. */
 interface RequestAdmissionDeps {
   readonly authentication: Pick<Authentication, 'findCredential'>;
   readonly concurrency: ConcurrencyLimit;

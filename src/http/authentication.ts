@@ -34,7 +34,6 @@ export interface Handshake {
   readonly trusted: boolean;
 }
 
-/** What authentication is made of. */
 interface AuthenticationDeps {
   readonly sessions: Sessions;
   readonly scopeOf: (credential: Credential) => Scope;

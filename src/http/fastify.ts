@@ -42,7 +42,6 @@ interface FrameworkError {
 /** How long a client may take to send a request, in milliseconds. */
 const slowestRequestMs = 30_000;
 
-/** What the server is made of. */
 interface HttpAppDeps {
   readonly log: FastifyBaseLogger;
   readonly connections: Connections;

@@ -97,7 +97,6 @@ export function createUpstream(
  */
 const bodyBudgetBytes = Math.min(heapLimit / 4, 512 * 1024 * 1024);
 
-/** What batches need from the process. */
 type BatchDeps = Batch<unknown>['deps'] & {
   readonly timeoutMs: number;
   /** @throws NotConfigured */

@@ -32,7 +32,6 @@ function endedRecently({ endTime }: Job): boolean {
   return time === null || Math.abs(Date.now() - Date.parse(time)) < recentMs;
 }
 
-/** What the feed needs of the process. */
 type FeedDeps = ReaderDeps & { readonly polling: Polling };
 
 /**

@@ -37,7 +37,6 @@ export class BackfillLimiter {
   }
 }
 
-/** What the feed needs of the process. */
 interface FeedDeps extends ReaderDeps {
   readonly polling: Polling;
   readonly events: EventsClient;

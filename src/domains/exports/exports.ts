@@ -48,7 +48,6 @@ interface EndpointChanges {
 /** The endpoints of teams, and the exports to them. Lives as long as the process. */
 export type Exports = ReturnType<typeof createExports>;
 
-/** What `createExports` depends on. */
 interface ExportsDeps {
   readonly store: TeamStore;
   readonly sealer: Sealer;

@@ -10,7 +10,6 @@ import type { Exports } from './exports.js';
 import { type ExportRecord, statusOf } from './model.js';
 import { exportWith, noSuchExport } from './team-state.js';
 
-/** What the feed needs of the process. */
 interface FeedDeps {
   readonly exports: Pick<Exports, 'stateOf'>;
   readonly polling: Polling;

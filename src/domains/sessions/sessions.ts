@@ -31,7 +31,6 @@ export interface OpenedSession {
 /** Sessions of signed-in users. The cookie contains the whole session; the gateway stores only which sessions were signed out. */
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** What `createSessions` depends on. */
 interface SessionsDeps {
   readonly upstream: Upstream;
   readonly sealer: Sealer;

@@ -36,7 +36,6 @@ import {
   withCode,
 } from './documents.js';
 
-/** What the checks depend on. */
 interface DocumentChecksDeps {
   readonly schema: GraphQLSchema;
   readonly documents: TrustedDocuments;

@@ -25,7 +25,6 @@ import { acceptsParts, withoutParts } from '../web-safety.js';
 import { MultipartResponse, multipartResponse, partsContentType, sendInParts } from './parts.js';
 import { keepResult, keptResult, serveApollo } from './route.js';
 
-/** What the GraphQL route is made of. */
 export interface GraphqlRouteDeps {
   readonly schema: GraphQLSchema;
   readonly services: Services;

@@ -15,7 +15,6 @@ import type { ToolOperation } from './operations.js';
 import { createJobWatch, type JobState } from './progress.js';
 import type { ToolCall } from './protocol.js';
 
-/** What the route is made of. */
 interface McpDeps {
   readonly tools: readonly ToolOperation[];
   readonly schema: GraphQLSchema;

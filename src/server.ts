@@ -253,7 +253,7 @@ function addGauges(
   add(
     'gateway_breaker_open',
     'For how many credentials a circuit breaker is open, by endpoint family that was called',
-    () => Object.fromEntries(upstream.openBreakers().map(({ family, credentials }) => [family, credentials])),
+    upstream.openBreakers,
     'family',
   );
   add(

@@ -241,13 +241,6 @@ export function createWorkerMetrics(states: () => Readonly<Record<string, number
   return { registry, exits: new Counter({ name: 'gateway_worker_exits_total', help: ended, registers }) };
 }
 
-/** The open circuit breakers of an endpoint family. */
-export interface OpenBreakers {
-  readonly family: string;
-  /** For how many credentials it is open. */
-  readonly credentials: number;
-}
-
 /** In milliseconds. */
 const delayWindowMs = 60_000;
 

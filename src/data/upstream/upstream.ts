@@ -4,10 +4,9 @@ import type { Scope } from '../../auth/credentials.js';
 import { Abandoned, NotConfigured, UpstreamTimeout } from '../../errors.js';
 import { heapLimit } from '../../lib/heap.js';
 import type { MaybePromise } from '../../lib/run.js';
-import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { createBreakers, perScope, RetryBudget } from './breaker.js';
+import { type Breaker, createBreakers, perScope, RetryBudget } from './breaker.js';
 import { type Batch, Call, type Calls, type Target } from './call.js';
 import type { ByteBudget } from './exchange.js';
 import { addressVariables, createDestinations, type UpstreamOptions } from './origins.js';
@@ -77,12 +76,11 @@ export function createUpstream(
         };
         sendBatch({ requests: [request], auth, read: (_, reply) => read(reply), receiver }, signal);
       }),
-    /** The open circuit breakers of each endpoint family that was called. */
-    openBreakers: (): OpenBreakers[] =>
-      [...families].map(([family, breakers]) => ({
-        family,
-        credentials: [...breakers.values()].filter(({ isOpen }) => isOpen).length,
-      })),
+    /** For how many credentials a circuit breaker is open, by endpoint family that was called. */
+    openBreakers(): Readonly<Record<string, number>> {
+      const open = (breakers: Iterable<Breaker>) => [...breakers].filter(({ isOpen }) => isOpen).length;
+      return Object.fromEntries([...families].map(([family, breakers]) => [family, open(breakers.values())]));
+    },
     /** Waits for the calls in progress, then closes the connections. */
     async close(): Promise<void> {
       const origins = new Set([...destinations.values()].map(({ origin }) => origin));

@@ -65,37 +65,29 @@ export const isFailureOfService = (error: unknown): boolean =>
 /** What a failure of the service means for clients. */
 export const requestsFail = 'requests that need it fail';
 
-/** Logs, once a minute for each cause, that the service fails at one of its addresses. @param words must not hold a secret. */
-export function warnOfService(
-  { warn }: Pick<Telemetry, 'warn'>,
-  { address, family }: UpstreamRequest,
-  words: string,
-): void {
-  warn(addressVariables[address], words, family);
-}
-
 /**
  * Logs what a refusal says about the service: it fails; or, where the refusal has none of the service's error codes and a status that does not blame
  * the request, another server may have answered because the address is wrong, or a limit in front of the service. After any other refusal it works.
  */
 export function reportRefusal(
   telemetry: Pick<Telemetry, 'warn' | 'works'>,
-  request: UpstreamRequest,
+  { address, family }: UpstreamRequest,
   refusal: Error,
 ): void {
+  const subject = addressVariables[address];
   const { status, errorCode } = (refusal instanceof UpstreamError && refusal.upstream) || {};
   const isUnexplained = unexplained.has(status ?? 0) && !statusByErrorCode.has(errorCode ?? '');
   if (refusal instanceof UpstreamFailure) {
-    warnOfService(telemetry, request, `${refusal.message} (HTTP ${status}); ${requestsFail}`);
+    telemetry.warn(subject, `${refusal.message} (HTTP ${status}); ${requestsFail}`, family);
   } else if (isUnexplained) {
     const advice =
       status === 429
         ? 'Check the rate limit of the service'
         : 'If no request succeeds, check the address, and the contract with the service';
     const words = `${refusal.message} (HTTP ${status}, without a known errorCode); ${requestsFail}. ${advice}`;
-    warnOfService(telemetry, request, words);
+    telemetry.warn(subject, words, family);
   } else {
-    telemetry.works(addressVariables[request.address], request.family);
+    telemetry.works(subject, family);
   }
 }
 

@@ -7,9 +7,9 @@ import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
 import type { Breaker, RetryBudget } from './breaker.js';
-import { callOutcome, errorOfCall, errorOfReply, reportRefusal, requestsFail, warnOfService } from './call-errors.js';
+import { callOutcome, errorOfCall, errorOfReply, reportRefusal, requestsFail } from './call-errors.js';
 import { type BrokenExchange, Exchange, type ExchangeListener, type ReplyLimits } from './exchange.js';
-import type { Destination } from './origins.js';
+import { addressVariables, type Destination } from './origins.js';
 import type { Reply } from './reply.js';
 import type { CallAuth, UpstreamRequest } from './request.js';
 
@@ -271,8 +271,9 @@ export class Call<T> implements Waiter, ExchangeListener {
     const { calls, deps } = this.#batch;
     // A status that the service does not document is in the log already.
     if (error instanceof UpstreamInvalidResponse && error.upstream?.status == null) {
-      deps.telemetry.drift(this.#request.family);
-      warnOfService(deps.telemetry, this.#request, `${error.message}; ${requestsFail}`);
+      const { address, family } = this.#request;
+      deps.telemetry.drift(family);
+      deps.telemetry.warn(addressVariables[address], `${error.message}; ${requestsFail}`, family);
     }
     calls.receiver.reject(this.#index, error);
   }
@@ -280,7 +281,7 @@ export class Call<T> implements Waiter, ExchangeListener {
   /** Records an exchange in the metadata of the response, in the metrics and in the trace. */
   #record({ span, startedAt }: Sending, status: number | null, failure?: BrokenExchange): void {
     const { telemetry } = this.#batch.deps;
-    const { method, path, family } = this.#request;
+    const { address, method, path, family } = this.#request;
     const milliseconds = performance.now() - startedAt;
     const outcome = failure === undefined ? 'answered' : callOutcome(failure);
     if (status === 200 && span === undefined) this.#target.times.push(milliseconds);
@@ -296,7 +297,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     }
     this.#batch.calls.auth.metadata.noteCall({ method, path, status, milliseconds, source: 'network' }, family);
     if (outcome === 'broken' || outcome === 'timeout') {
-      warnOfService(telemetry, this.#request, failureInWords(failure?.cause, requestsFail));
+      telemetry.warn(addressVariables[address], failureInWords(failure?.cause, requestsFail), family);
     }
   }
 }

@@ -1,3 +1,9 @@
+/** In milliseconds. */
+export const dayMs = 24 * 60 * 60 * 1_000;
+
+/** A time in milliseconds since 1970 as `2026-01-31T08:30:00.123Z`. */
+export const iso = (time: number): string => new Date(time).toISOString();
+
 /** Whether a text such as `2026-02-29` is a day that exists. */
 export function isCalendarDay(text: string): boolean {
   const date = new Date(`${text}T00:00:00Z`);

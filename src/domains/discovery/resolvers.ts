@@ -5,6 +5,7 @@ import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
 import type { Resolvers, ReviewTarget } from '../../generated/schema-types.js';
 import { checkedDomains, marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
+import { iso } from '../../lib/time.js';
 import { createCriteriaWrite, publishWrite, reviewWrite, startWrite, suggestKeywordsWrite } from './client.js';
 import { checkedPrompt, criteriaBody } from './criteria-input.js';
 import { estimatedEnd, measured, overallProgress } from './estimate.js';
@@ -26,8 +27,8 @@ export const discoveryResolvers: Resolvers = {
           jobs,
           market: { id: marketId },
           overallProgress: overallProgress(jobs),
-          estimatedEndAt: end === null ? null : new Date(end).toISOString(),
-          observedAt: new Date(observedAt).toISOString(),
+          estimatedEndAt: end === null ? null : iso(end),
+          observedAt: iso(observedAt),
         };
       },
     },

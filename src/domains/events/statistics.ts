@@ -1,6 +1,7 @@
 import { known } from '../../data/upstream/schema-drift.js';
 import { maxPageSize } from '../../graphql/input.js';
 import { countValues } from '../../lib/count-values.js';
+import { dayMs, iso } from '../../lib/time.js';
 import { type EventQuery, endOf, startOf } from './client.js';
 import { type Event, type EventPage, highestScore, newestVersions } from './model.js';
 import { divide } from './tail.js';
@@ -23,7 +24,6 @@ export interface Plot {
   readonly range: UpdateRange;
 }
 
-const dayMs = 86_400_000;
 const maxFacets = 100;
 /** How often a range is divided to find the newest events. */
 const maxDivisions = 20;
@@ -162,5 +162,3 @@ function startOfBucket(time: number, interval: EventInterval): number {
 function nextBucket(start: number, interval: EventInterval): number {
   return startOfBucket(start + shortestMs[interval] + (interval === 'MONTH' ? 4 * dayMs : 0), interval);
 }
-
-const iso = (time: number) => new Date(time).toISOString();

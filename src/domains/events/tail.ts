@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { known } from '../../data/upstream/schema-drift.js';
 import { Vector } from '../../data/vector.js';
 import { maxPageSize } from '../../graphql/input.js';
+import { dayMs, iso } from '../../lib/time.js';
 import { type Event, type ListPosition, newestVersions } from './model.js';
 
 /** An event as of one update. `key` identifies the update; `foundAt` is the time of the gateway, in milliseconds since 1970. */
@@ -47,7 +48,6 @@ interface TailPage {
 /** Reads one page of the events between two times, inclusive. @param pageSize 100 if it is left out. */
 export type ReadBetween = (page: number, from: string, to: string, pageSize?: number) => Promise<TailPage>;
 
-const dayMs = 86_400_000;
 /** An update may appear in the list some time after its `lastUpdated`. */
 const overlapMs = 5 * 60_000;
 const keptForMs = 5 * 60_000;
@@ -206,4 +206,3 @@ async function readAll(read: ReadBetween, from: string, to: string, max: number)
 }
 
 const startOfDay = (time: number) => time - (time % dayMs);
-const iso = (time: number) => new Date(time).toISOString();

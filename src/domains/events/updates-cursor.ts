@@ -1,5 +1,6 @@
 import { BadUserInput } from '../../errors.js';
 import { type ListId, listId, readCursor, writeCursor } from '../../graphql/connection.js';
+import { dayMs } from '../../lib/time.js';
 import type { Event, EventPage, ListPosition } from './model.js';
 import { hashBytes, hashOf, updateKey, updateTime } from './tail.js';
 
@@ -16,7 +17,6 @@ export interface Position {
   readonly seen: ReadonlyMap<string, number>;
 }
 
-const dayMs = 24 * 60 * 60_000;
 const timeBytes = 6;
 const headBytes = timeBytes + hashBytes;
 /** A cursor names at most so many updates, which keeps it below 4 KB. */

@@ -1,4 +1,5 @@
 import { Conflict, NotFound, RateLimited } from '../../errors.js';
+import { dayMs } from '../../lib/time.js';
 import { type Endpoint, type ExportRecord, statusOf, type TeamState } from './model.js';
 
 const maxEndpoints = 100;
@@ -7,7 +8,6 @@ const maxPerDay = 500;
 const keptExports = 100;
 /** Of JSON text. A change writes the exports of the team again, and in a file those of all teams. */
 const maxBytes = 8 * 1024 * 1024;
-const dayMs = 24 * 60 * 60 * 1_000;
 
 /** The endpoint with this name. @throws NotFound */
 export function endpointNamed({ endpoints }: TeamState, name: string): Endpoint {

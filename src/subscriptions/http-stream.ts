@@ -110,8 +110,6 @@ class HttpStream implements OperationHost, Outlet {
     for (const [index, part] of message.entries()) this.#response.write(part, index === last ? onTaken : undefined);
   }
 
-  onTaken(): void {}
-
   destroy(): void {
     this.#response.destroy();
   }
@@ -152,8 +150,6 @@ class HttpStream implements OperationHost, Outlet {
     if (this.#format.goingAway !== '') this.buffer.send([this.#format.goingAway]);
     this.#end();
   }
-
-  onEnd(): void {}
 
   /** Ends the response and stops the operation. */
   #end(): void {

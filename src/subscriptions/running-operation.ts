@@ -21,7 +21,7 @@ export interface OperationHost {
   /** Stops an operation without telling the client that its subscription has ended. */
   drop(operation: RunningOperation): void;
   /** The operation has ended, or was stopped. @param milliseconds how long a query or mutation took. */
-  onEnd(operation: RunningOperation, milliseconds: number | undefined): void;
+  onEnd?(operation: RunningOperation, milliseconds: number | undefined): void;
 }
 
 const maxWaiting = 1_000;
@@ -182,7 +182,7 @@ export class RunningOperation implements Listener {
     this.onStop?.();
     this.execution?.leave(this);
     if (!this.isSingle) this.#subscriptions.deps.telemetry.listeners(this.#host.transport, -1);
-    this.#host.onEnd(this, this.#executedAt === undefined ? undefined : performance.now() - this.#executedAt);
+    this.#host.onEnd?.(this, this.#executedAt === undefined ? undefined : performance.now() - this.#executedAt);
   }
 
   #clear(): void {

@@ -21,7 +21,7 @@ export interface Outlet {
   /** @param onTaken called when the client has taken the message. */
   write(message: Parts, onTaken: () => void): void;
   /** The client has taken a message. */
-  onTaken(): void;
+  onTaken?(): void;
   destroy(): void;
 }
 
@@ -83,7 +83,7 @@ export class SendBuffer {
   }
 
   readonly #onTaken = (): void => {
-    this.#outlet.onTaken();
+    this.#outlet.onTaken?.();
     this.#count();
     this.#wake();
   };

@@ -1,9 +1,9 @@
-import { LRUCache } from 'lru-cache';
 import type { Scope } from '../../auth/credentials.js';
 import { eventsTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
 import type { Feed } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
+import { perScope } from '../../data/upstream/breaker.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import { Bulkhead } from '../../lib/bulkhead.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
@@ -16,17 +16,15 @@ import { positionIn, updatesListId } from './updates-cursor.js';
 const maxConcurrent = 8;
 /** More than one credential can open. */
 const maxQueued = 100_000;
-const maxScopes = 2_000;
 
 /** Lets a few listeners of each credential read at a time what they have missed. The others wait in order. */
 export class BackfillLimiter {
-  readonly #ofScope = new LRUCache<Scope, Bulkhead>({ max: maxScopes });
+  readonly #bulkheads = perScope(() => new Bulkhead(maxConcurrent, maxQueued));
 
   /** Waits for a place. @returns the function that gives it back @throws the reason of the signal when that aborts */
   async begin(scope: Scope, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    const bulkhead = this.#ofScope.get(scope) ?? new Bulkhead(maxConcurrent, maxQueued);
-    this.#ofScope.set(scope, bulkhead);
+    const bulkhead = this.#bulkheads.memo(scope);
     await new Promise<void>((resolve, reject) => {
       const waiter = { start: resolve };
       const withdraw = () => bulkhead.withdraw(waiter) && reject(signal.reason);

@@ -18,13 +18,9 @@ import { Unauthenticated } from './errors.js';
 import { ResponseMetadata } from './observability/response-metadata.js';
 
 /** What the operator has configured, as clients see it. */
-export interface Capabilities {
-  readonly eventSearch: boolean;
-  readonly keywordSuggestion: boolean;
-  readonly marketRecords: boolean;
-  readonly marketData: boolean;
-  readonly exports: boolean;
-}
+export type Capabilities = Readonly<
+  Record<'eventSearch' | 'keywordSuggestion' | 'marketRecords' | 'marketData' | 'exports', boolean>
+>;
 
 /** What resolvers need of everything that lives as long as the process. */
 export interface Services extends ReaderDeps {

@@ -4,11 +4,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { request } from 'undici';
 import { type CachedResponse, represent } from '../src/http/response-cache/store.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
+import { addressesOn, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
 import { begun, hold } from './support/hold.js';
 import { market, publishMarket, readMarket, recordCallsOf, startPair } from './support/market-pair.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { overSse } from './support/streams.js';
+import { type Handler, reply, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
 
 const env = { SESSION_SECRET: 'k'.repeat(40), RESPONSE_CACHE: 'true' };
@@ -377,6 +378,51 @@ describe('what a write or a poll has changed', () => {
       release();
       for (const { errors } of await Promise.all([early, late])) expect(errors).toBeUndefined();
       expect(recordCalls()).toBe(1);
+    });
+
+    /** Two gateways over a service with one company, and what the next query through one of them says of it. */
+    async function pairOver(handler: Handler) {
+      const service = await startStubService(handler);
+      const start = () => startGateway({ redisUrl: place.url, env: { ...env, ...addressesOn(service.origin) } });
+      const pair = await Promise.all([start(), start()]);
+      return {
+        pair,
+        async statusIn(gateway: TestGateway): Promise<string> {
+          const { data, errors } = await gateway.query(
+            '{ market(id: 7) { companies(first: 1) { nodes { reviewStatus esg } } } }',
+          );
+          expect(errors).toBeUndefined();
+          return data.market.companies.nodes[0].reviewStatus;
+        },
+        async close() {
+          await Promise.all(pair.map(gateway => gateway.close()));
+          await service.close();
+        },
+      };
+    }
+    const includeAll =
+      'mutation { reviewCompanies(input: { marketId: 7, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }';
+
+    test('that ends between two reads of one response, that response is not kept', async () => {
+      let [reviewStatus, reviews] = ['exclude', 0];
+      const { pair, statusIn, close } = await pairOver(async (request, response) => {
+        const companies = [{ domain: 'a.example', name: 'A', reviewStatus }];
+        if (request.method === 'PATCH') {
+          reviewStatus = 'include';
+          reviews += 1;
+        }
+        const isList = request.url?.endsWith('/companies') === true;
+        // The list is read before the review, and arrives after it.
+        if (isList && reviews === 0) await pair[1].query(includeAll);
+        reply(response, 200, isList ? companies : {});
+      });
+      try {
+        expect(await statusIn(pair[0])).toBe('exclude');
+        for (const gateway of pair) expect(await statusIn(gateway)).toBe('include');
+        expect(reviews).toBe(1);
+      } finally {
+        await close();
+      }
     });
 
     test('whose outcome is unknown, what was kept is stale', async () => {

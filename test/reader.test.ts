@@ -3,8 +3,9 @@ import { z } from 'zod';
 import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Cache } from '../src/data/cache/cache.js';
 import { localGenerations } from '../src/data/cache/generations.js';
+import { marketTag } from '../src/data/cache/keys.js';
 import { MemoryTier } from '../src/data/cache/tiers.js';
-import { createReader, type Lifetimes, type Read, readUncached } from '../src/data/reader.js';
+import { createReader, type Lifetimes, marketRead, type Read, readUncached } from '../src/data/reader.js';
 import type { Calls } from '../src/data/upstream/call.js';
 import type { Reply } from '../src/data/upstream/reply.js';
 import type { RequestAuth } from '../src/data/upstream/request.js';
@@ -55,6 +56,41 @@ test('a value from memory is not parsed again, and still names the records that 
   for (let time = 0; time < 2; time += 1) expect(await ask()).toEqual({ ...answer, sources: ['memory'] });
   expect(parsed).toBe(1);
   expect(drifted).toEqual(['Thing.id']);
+});
+
+test.each([
+  ['from the service', false],
+  ['from memory', true],
+])('a response must not be cached if there was a write before its last read, %s', async (_, isInMemory) => {
+  const upstream = {
+    sendBatch({ requests, read, receiver }: Calls<unknown>) {
+      for (const index of requests.keys()) {
+        receiver.resolve(index, read(index, { status: 200, headers: {}, body: Buffer.from('[]') }));
+      }
+    },
+  } as unknown as Upstream;
+  const cache = new Cache({ memory: new MemoryTier(100_000), redis: undefined }, localGenerations(), silentTelemetry);
+  const readerFor = (metadata: ResponseMetadata) => {
+    const auth = { credential: {} as Credential, scope: 'someone' as Scope, cancellation: new AbortController() };
+    const lifetimes = { companies: lifetime, esg: lifetime } as Lifetimes;
+    return createReader({ upstream, cache, telemetry: silentTelemetry, lifetimes }, { ...auth, metadata });
+  };
+  const companies = marketRead('7', { family: 'companies', path: '/companies' }, things);
+  const esg = marketRead('7', { family: 'esg', path: '/esg' }, things);
+
+  const untouched = new ResponseMetadata();
+  const before = readerFor(untouched);
+  for (const read of [companies, esg]) await before.read(read);
+  expect(untouched.cacheableUntil).toBeGreaterThan(Date.now());
+
+  const metadata = new ResponseMetadata();
+  const reader = readerFor(metadata);
+  await reader.read(companies);
+  await cache.generations.renew(marketTag('7'));
+  if (isInMemory) await readerFor(new ResponseMetadata()).read(esg);
+  await reader.read(esg);
+  expect(metadata.upstreamCalls.map(({ source }) => source)).toEqual(isInMemory ? ['memory', 'memory'] : ['memory']);
+  expect(metadata.cacheableUntil).toBe(0);
 });
 
 test('a large body is read, parsed and made a value in three turns of the event loop, a small one in one', async () => {

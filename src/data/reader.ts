@@ -204,7 +204,12 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
     }
     metadata.stale ||= stale;
     metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);
-    if (tag !== undefined && generation !== undefined) metadata.generations.set(tag, generation);
+    if (tag !== undefined && generation !== undefined) {
+      const earlier = metadata.generations.get(tag);
+      // Between two of its reads there was a write: the response belongs to neither generation.
+      if (earlier !== undefined && earlier !== generation) metadata.forbidCaching();
+      metadata.generations.set(tag, generation);
+    }
     const cached = value as CachedValue;
     if (cached.skipped.length > 0) metadata.noteSkipped(cached.skipped);
     return embeddings === undefined ? cached.value : read.join?.(cached.value, embeddings);

@@ -3,8 +3,10 @@ import fc from 'fast-check';
 import { request } from 'undici';
 import { createSealer } from '../src/auth/seal.js';
 import { Secret } from '../src/config/secret.js';
+import type { RedisClient } from '../src/data/redis.js';
 import { serviceName } from '../src/data/shared-store.js';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
+import { createRevocations } from '../src/domains/sessions/revocations.js';
 import { RateLimited } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import {
@@ -18,6 +20,7 @@ import {
 import { counted } from './support/metrics.js';
 import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
+import { silentTelemetry } from './support/silent-telemetry.js';
 import { reply, type StubService, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
 
@@ -583,6 +586,27 @@ test('while Redis is unavailable, sessions continue, and sign-outs are saved whe
   } finally {
     await Promise.all([one.close(), other.close()]);
     await redis.stop();
+  }
+});
+
+test('a sign-out that Redis takes only together with the next one is not saved once more', async () => {
+  jest.useFakeTimers();
+  const attempts: { readonly members: readonly unknown[]; end(works: boolean): void }[] = [];
+  const zadd = (_: string, ...members: readonly unknown[]) =>
+    new Promise<void>((resolve, reject) => {
+      attempts.push({ members, end: works => (works ? resolve() : reject(new Error('Command timed out'))) });
+    });
+  const redis = { zadd, zremrangebyscore: async () => 0 } as unknown as RedisClient;
+  try {
+    const revocations = createRevocations(redis, silentTelemetry);
+    const endsAt = Date.now() + 60_000;
+    const both = [revocations.add('one', endsAt), revocations.add('other', endsAt)];
+    for (const [index, { end }] of attempts.entries()) end(index === 1);
+    await Promise.all(both);
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(attempts.map(({ members }) => members.length)).toEqual([2, 4]);
+  } finally {
+    jest.useRealTimers();
   }
 });
 

@@ -30,6 +30,8 @@ export function createRevocations(
   async function save(client: RedisClient): Promise<void> {
     clearTimeout(retry);
     const saving = [...unsaved];
+    // A later sign-out has saved them all, or their sessions have expired.
+    if (saving.length === 0) return;
     const saved = await guard('ZADD', async () => {
       await client.zadd(redisKey, ...saving.flatMap(([session, endsAt]) => [endsAt, session]));
       await client.zremrangebyscore(redisKey, '-inf', Date.now());

@@ -308,6 +308,17 @@ describe.each(allTiers)('a cache of %s', tiers => {
     expect(await getOrLoad(cache, scope, lookup('a', brief), never)).toMatchObject({ source: 'network' });
   });
 
+  test.each([
+    new Forbidden('No', { status: 403, errorCode: null }),
+    new NotFound('Gone', { status: 404, errorCode: null }),
+  ])('asks again after a refusal, even if the clock was set back: $name', async refusal => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const brief = { lifetime: { ...lifetime, absent: 0 } };
+    await expect(getOrLoad(cache, scope, lookup('a', { ...brief, ...failing(refusal) }), never)).rejects.toBe(refusal);
+    moveClock(-60 * second);
+    expect(await getOrLoad(cache, scope, lookup('a', brief), never)).toMatchObject({ source: 'network' });
+  });
+
   test('does not cache what the source marks as uncacheable', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const load = async () => ({ value: { id: 'private' }, bytes: 20, noStore: true });

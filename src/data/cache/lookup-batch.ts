@@ -199,9 +199,9 @@ export class LookupBatch implements Receiver<Loaded> {
     return olderInMemory === undefined ? error : resultOf(olderInMemory, 'memory', true);
   }
 
-  /** Replaces the entries after a refusal, so that an older value is not used any more. @param milliseconds how long to remember it. */
+  /** Replaces the entries after a refusal, so that an older value is not used any more. @param milliseconds how long to remember it; 0: not at all, even if the clock is set back. */
   #storeRefusal({ lookup, generation }: InFlight, milliseconds: number, absent?: UpstreamFault): void {
-    const until = Date.now() + milliseconds;
+    const until = milliseconds === 0 ? 0 : Date.now() + milliseconds;
     const entry: Entry = { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 };
     this.#store(
       lookup.keys,

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { Redis } from 'ioredis';
 import type { Scope } from '../src/auth/credentials.js';
 import { localPollStore, type PollStore } from '../src/data/polling/poll-store.js';
-import { pauseAfter, type Watched } from '../src/data/polling/poller.js';
+import { askedPauseMs, pauseAfter, type Watched } from '../src/data/polling/poller.js';
 import { createPolling, type Polling } from '../src/data/polling/polling.js';
 import { redisPollStore } from '../src/data/polling/redis-poll-store.js';
 import type { StateMessage } from '../src/data/polling/state-message.js';
@@ -217,6 +217,15 @@ describe('A poller', () => {
     const gaps = from.asked.slice(1).map(({ at }, index) => at - (from.asked[index]?.at ?? 0));
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(148);
     await live.close();
+  });
+
+  test('waits for as long as the service asks, but no longer than five minutes', () => {
+    const asking = (retryAfterSeconds?: number) =>
+      new UpstreamUnavailable('Down', { status: 503, errorCode: null, retryAfterSeconds });
+    expect([undefined, 0, 60, 300, 3_600, 86_400].map(seconds => askedPauseMs(asking(seconds)))).toEqual([
+      0, 0, 60_000, 300_000, 300_000, 300_000,
+    ]);
+    expect(askedPauseMs(new Error('No word of a pause'))).toBe(0);
   });
 
   test('does not poll before the time that the service asked for with an error', async () => {

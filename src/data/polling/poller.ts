@@ -156,7 +156,7 @@ export class Poller {
     } catch (error) {
       const refusal = refusalOf(error);
       if (refusal !== undefined) await this.#publish({ kind: 'refused', ...refusal, order }, stopping);
-      return { result: 'failed', minPauseMs: retryAfterMs(error) };
+      return { result: 'failed', minPauseMs: askedPauseMs(error) };
     }
   }
 
@@ -227,9 +227,12 @@ export class Poller {
   }
 }
 
-/** How long the service asked to wait after an error, in milliseconds. */
-const retryAfterMs = (error: unknown): number =>
-  error instanceof GatewayError ? 1_000 * (error.retryAfterSeconds ?? 0) : 0;
+/** A service that asks for a longer pause, such as for its whole maintenance, may be back before. Meanwhile the fleet would learn nothing. */
+const maxAskedMs = 5 * 60_000;
+
+/** How long to wait after an error because the service asked for it, in milliseconds: at most five minutes. */
+export const askedPauseMs = (error: unknown): number =>
+  error instanceof GatewayError ? Math.min(1_000 * (error.retryAfterSeconds ?? 0), maxAskedMs) : 0;
 
 /** What a poll brought: a new state, the same as before, or an error. */
 type PollResult = 'changed' | 'same' | 'failed';

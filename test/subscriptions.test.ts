@@ -1,7 +1,13 @@
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { Topic } from '../src/data/polling/topic.js';
+import type { Identity } from '../src/http/authentication.js';
+import { MemoryBudget } from '../src/lib/memory-budget.js';
 import type { Sandbox } from '../src/sandbox/server.js';
+import type { Executor } from '../src/subscriptions/executor.js';
+import type { Operation } from '../src/subscriptions/operations.js';
+import { type Listener, SharedExecution } from '../src/subscriptions/shared-execution.js';
 import type { SubscriptionBounds } from '../src/subscriptions/subscriptions.js';
 import { ask, demoHeaders, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
@@ -817,6 +823,52 @@ test('a mutation is not taken over GET, and a stream must be asked for', async (
   });
   expect(plain.status).toBe(406);
   await plain.text();
+});
+
+test('a listener that joins while its first value cannot be made ends with that error, and the next one gets the value', async () => {
+  const topic = new Topic<{ readonly state: string }>({ onEmpty() {}, refresh: async () => {} });
+  topic.publish({ state: 'first' });
+  let fault: Error | undefined;
+  const executor = {
+    feed: async (_: unknown, __: unknown, signal: AbortSignal) => topic.subscribe(signal),
+    async event(_: unknown, { state }: { readonly state: string }) {
+      if (fault !== undefined) throw fault;
+      return { data: { state } };
+    },
+    failure: (error: Error) => ({ errors: error.message, outcome: 'OVERLOADED' }),
+  } as unknown as Executor;
+  const heard: string[] = [];
+  const listenerOf = (name: string): Listener => ({
+    received: 0,
+    execution: undefined,
+    isOver: false,
+    next: ({ parts }) => heard.push(`${name} ${parts.join('')}`),
+    end: failure => heard.push(`${name} ends: ${failure?.errors}`),
+    room: async () => {},
+  });
+  const deps = { executor, budget: new MemoryBudget() };
+  const execution = new SharedExecution({} as Operation, { scope: 'someone' } as Identity, deps, () => {});
+  const join = (name: string) => execution.join(listenerOf(name));
+  join('one');
+  await until(() => heard.length === 1);
+  // As a poll does that finds nothing new.
+  topic.newest = { state: 'newest' };
+  fault = new Error('Too busy');
+  for (const name of ['two', 'three']) join(name);
+  await until(() => heard.length === 3);
+  fault = undefined;
+  join('four');
+  await until(() => heard.length === 4);
+  topic.publish({ state: 'last' });
+  await until(() => heard.length === 6);
+  expect(heard).toEqual([
+    'one {"data":{"state":"first"}}',
+    'two ends: Too busy',
+    'three ends: Too busy',
+    'four {"data":{"state":"newest"}}',
+    'one {"data":{"state":"last"}}',
+    'four {"data":{"state":"last"}}',
+  ]);
 });
 
 test('each event is answered with loaders of its own', async () => {

@@ -88,7 +88,16 @@ export class SharedExecution {
     if (first === undefined) return;
     const rendering = this.#render(first);
     listener.received = rendering.order - 1;
-    rendering.result.then(result => this.#give(listener, rendering, result)).catch(() => {});
+    rendering.result.then(
+      result => this.#give(listener, rendering, result),
+      error => {
+        // The next listener that joins has it rendered again.
+        if (this.#rendering === rendering) this.#rendering = { ...rendering, value };
+        if (!this.#isMissing(listener, rendering)) return;
+        this.leave(listener);
+        listener.end(this.#deps.executor.failure(error));
+      },
+    );
   }
 
   leave(listener: Listener): void {
@@ -156,10 +165,14 @@ export class SharedExecution {
     }
   }
 
-  /** Skips a listener that already has this rendering or a newer one. */
-  #give(listener: Listener, { order }: Rendering, result: EncodedResult): void {
-    if (listener.received >= order || !this.#listeners.has(listener)) return;
-    listener.received = order;
+  /** Whether a listener has neither this rendering nor a newer one. */
+  #isMissing(listener: Listener, { order }: Rendering): boolean {
+    return listener.received < order && this.#listeners.has(listener);
+  }
+
+  #give(listener: Listener, rendering: Rendering, result: EncodedResult): void {
+    if (!this.#isMissing(listener, rendering)) return;
+    listener.received = rendering.order;
     listener.next(result, this.#feed?.isState === true);
   }
 }

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Scope } from '../src/auth/credentials.js';
 import { known } from '../src/data/upstream/schema-drift.js';
@@ -446,4 +447,6 @@ test('eight listeners of a credential catch up at a time, the next begins when o
   expect(hasBegun).toBe(false);
   ends[0]?.();
   (await ninth)();
+  // The signal is that of the whole subscription, which catches up again and again.
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
 });

@@ -26,8 +26,13 @@ export class BackfillLimiter {
     signal.throwIfAborted();
     const bulkhead = this.#bulkheads.memo(scope);
     await new Promise<void>((resolve, reject) => {
-      const waiter = { start: resolve };
       const withdraw = () => bulkhead.withdraw(waiter) && reject(signal.reason);
+      const waiter = {
+        start() {
+          signal.removeEventListener('abort', withdraw);
+          resolve();
+        },
+      };
       signal.addEventListener('abort', withdraw, { once: true });
       bulkhead.enter(waiter);
     });

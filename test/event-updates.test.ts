@@ -13,6 +13,7 @@ import { demoHeaders, startGateway, type TestGateway } from './support/gateway.j
 import { type RedisServer, startRedis } from './support/redis.js';
 import { type Heard, overSse, overWebsocket } from './support/streams.js';
 import { until, untilLater } from './support/until.js';
+import { eventPage, fakeWire } from './support/wire.js';
 
 /** A test subscribes with a filter of its own: the state of another test's poller may be older than the events of that test. */
 const queryFor = (name: string) => `subscription Updates($after: String) {
@@ -405,6 +406,19 @@ describe('the updates after a position', () => {
     expect(idsIn(await service.messages(only?.cursor, [await service.tail(tail, 302)]))).toEqual(['next']);
   });
 
+  test('are a gap where more came than one poll reads, also if the listener has skipped the tail that began anew', async () => {
+    const service = world();
+    const first = await service.tail(undefined, 1);
+    for (let index = 0; index < 10_001; index += 1) service.set(`e${index}`, 2 + index / 100);
+    const second = await service.tail(first, 200);
+    service.set('next', 201);
+    const third = await service.tail(second, 202);
+    const heard = async (...tails: FleetTail[]) =>
+      (await service.messages(undefined, tails)).map(({ gap, event }) => event?.id ?? { gap });
+    expect(await heard(first, second, third)).toEqual([{ gap: false }, { gap: true }, 'next']);
+    expect(await heard(first, third)).toEqual([{ gap: false }, { gap: true }]);
+  });
+
   test('wait for a service that fails, and end with its refusal', async () => {
     const service = world();
     const first = await service.tail(undefined, 1);
@@ -427,6 +441,22 @@ describe('the updates after a position', () => {
     expect(positionIn(cursor, list)).toMatchObject({ from: 4_519, fromHash: '000000004519' });
     expect(() => positionIn(cursor, updatesListId('another'))).toThrow(BadUserInput);
   });
+});
+
+test('a listener learns of a gap at once, even if nothing more comes', async () => {
+  let totalItems = 0;
+  const { wire } = fakeWire(() => eventPage([], totalItems));
+  const gateway = await startGateway({ wire, env: { ...env, POLL_INTERVAL_MS: '100' } });
+  try {
+    const heard = overSse(gateway.url, { query: 'subscription { eventUpdates { gap } }' });
+    open.push(heard);
+    await until(() => heard.results.length === 1);
+    totalItems = 10_001;
+    await until(() => heard.results.length > 1);
+    expect(updatesIn(heard).slice(0, 2)).toEqual([{ gap: false }, { gap: true }]);
+  } finally {
+    await gateway.close();
+  }
 });
 
 test('eight listeners of a credential catch up at a time, the next begins when one ends, and another credential does not wait', async () => {

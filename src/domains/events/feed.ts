@@ -74,7 +74,7 @@ export const eventUpdates =
           if (tail.sent !== before?.sent) await renew();
           return { ...tail, gateway: deps.polling.id };
         },
-        same: (one, other) => one.updates.at(-1)?.key === other.updates.at(-1)?.key,
+        same: (one, other) => one.sent === other.sent && one.updates.at(-1)?.key === other.updates.at(-1)?.key,
         isFinal: () => false,
       },
       signal,

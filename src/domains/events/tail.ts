@@ -20,7 +20,7 @@ export interface Tail extends ListPosition {
   readonly seen: readonly string[];
   /** The latest updates in the order they are sent. The list is long enough that a listener may skip some tails without missing an update. */
   readonly updates: readonly TailUpdate[];
-  /** How many updates have been in `updates` since the first tail. */
+  /** How many updates have been in `updates` since the first tail, and one more for each time that the tail began anew. */
   readonly sent: number;
   /** The events that were found last, each with the time of the first update that was found. */
   readonly known: readonly (readonly [id: string, firstUpdate: number])[];
@@ -155,7 +155,8 @@ async function nextTail(read: ReadBetween, last: Tail, to: string, now: number):
     const again = await readAll(read, iso(last.from), iso(latestOf(all.events, last.from)), maxPolled);
     all = { ...again, events: [...newestVersions([...all.events, ...again.events])] };
   }
-  if (all.isTooLong) return firstTail(read, to, now);
+  // What is skipped counts as one more update, so that no listener takes this tail, or a later one, to continue what it has.
+  if (all.isTooLong) return { ...(await firstTail(read, to, now)), sent: last.sent + 1 };
   const { events, isComplete } = all;
   const seen = new Set(last.seen);
   const found = events

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { request } from 'undici';
@@ -420,6 +421,27 @@ describe('what a write or a poll has changed', () => {
         expect(await statusIn(pair[0])).toBe('exclude');
         for (const gateway of pair) expect(await statusIn(gateway)).toBe('include');
         expect(reviews).toBe(1);
+      } finally {
+        await close();
+      }
+    });
+
+    test.each([
+      ['breaks the connection', (response: ServerResponse) => response.destroy()],
+      ['lets a proxy give up', (response: ServerResponse) => reply(response, 504)],
+    ])('that the service carries out later, when it %s, nothing from before it is kept', async (_, fail) => {
+      let reviewStatus = 'exclude';
+      const { pair, statusIn, close } = await pairOver((request, response) => {
+        if (request.method === 'PATCH') fail(response);
+        else
+          reply(response, 200, request.url?.endsWith('/esg') ? {} : [{ domain: 'a.example', name: 'A', reviewStatus }]);
+      });
+      try {
+        const { errors } = await pair[0].query(includeAll);
+        expect(errors?.[0].extensions.retryable).toBe(false);
+        for (const gateway of pair) expect(await statusIn(gateway)).toBe('exclude');
+        reviewStatus = 'include';
+        for (const gateway of pair) expect(await statusIn(gateway)).toBe('include');
       } finally {
         await close();
       }

@@ -444,6 +444,31 @@ describe.each(allTiers)('a cache of %s', tiers => {
     expect((await getOrLoad(cache, scope, lookup('a', lasting), never)).value).toEqual({ id: 'a #2' });
   });
 
+  test('stores nothing for a minute after a write that may still be carried out, even after another write', async () => {
+    const redis = tiers === 'memory' ? undefined : await connected(...(cluster?.urls ?? [sharedRedisUrl()]));
+    const [cache, scope, { lookup }] = [cacheOver(redis), someScope(), sourceOf()];
+    const tag = `market:${randomUUID()}`;
+    const look = () => getOrLoad(cache, scope, lookup('a', { tag }), never);
+    await look();
+    expect((await look()).source).toBe('memory');
+    for (const isUnsettled of [true, false]) {
+      await cache.generations.renew(tag, isUnsettled);
+      for (let time = 0; time < 2; time += 1) expect(await look()).toMatchObject({ source: 'network', freshUntil: 0 });
+    }
+    if (redis === undefined) {
+      const now = performance.now.bind(performance);
+      jest.spyOn(performance, 'now').mockImplementation(() => now() + 61 * second);
+    } else {
+      const key = `mig:generation:${testFleet(redis)}:${tag}`;
+      expect(await redis.ttl(key)).toBeLessThanOrEqual(60);
+      await redis.pexpire(key, 1);
+    }
+    await until(async () => (await look()).source === 'memory');
+    await cache.generations.renew(tag);
+    expect(await look()).toMatchObject({ source: 'network', freshUntil: expect.any(Number) });
+    expect((await look()).source).toBe('memory');
+  });
+
   test('never answers with a load that began before a write', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const tag = `market:${randomUUID()}`;

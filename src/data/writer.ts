@@ -26,9 +26,9 @@ export async function sendWrite<T>(
   auth: RequestAuth,
   { request, market, restartsTag, parse }: Write<T>,
 ): Promise<T> {
-  const invalidate = async () => {
+  const invalidate = async (isUnsettled = false) => {
     const tags = [market && marketTag(market), restartsTag].filter(tag => tag !== undefined);
-    await Promise.all(tags.map(tag => cache.generations.renew(tag)));
+    await Promise.all(tags.map(tag => cache.generations.renew(tag, isUnsettled)));
   };
   const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
   try {
@@ -45,8 +45,10 @@ export async function sendWrite<T>(
     auth.metadata.noteSkipped(schemaDrift.skipped);
     return value;
   } catch (error) {
-    // A failed write may still have been carried out, and a conflict means that the cached state is outdated.
-    if (error instanceof UpstreamFailure || error instanceof Conflict) await invalidate();
+    // A failed write may still have been carried out, or be so later; and a conflict means that the cached state is outdated.
+    const isFailure = error instanceof UpstreamFailure;
+    const isUnknown = isFailure && !(error instanceof AcceptedUnread) && error.extensions.retryable === false;
+    if (isFailure || error instanceof Conflict) await invalidate(isUnknown);
     if (!(error instanceof AcceptedUnread)) throw error;
     return (restartsTag === undefined ? error : new AcceptedUnread('read the jobs to see what it started')) as never;
   }

@@ -21,8 +21,9 @@ export interface Generations {
   /**
    * Replaces the token of a tag, which invalidates all entries with this tag. If Redis cannot be reached, waits for as long as Redis takes to move to
    * another server. Never rejects: a token that could not be replaced in this time is replaced when Redis is back.
+   * @param isUnsettled whether the write may still be carried out: for a minute, the token is one under which nothing may be cached (see `isUnsettled`).
    */
-  renew(tag: string): Promise<void>;
+  renew(tag: string, isUnsettled?: boolean): Promise<void>;
   /**
    * The epoch of a scope, which each purge of this scope, or of all, replaces; empty if nothing was purged. It is a part of the keys of records and
    * responses, so that nothing from before the purge is found again: neither in memory nor in Redis, nor what a call brings that was running at the time.
@@ -41,23 +42,32 @@ const maxTags = 100_000;
 /** Between two attempts to write a token to Redis, in milliseconds. */
 const payPauseMs = 100;
 
+const unsettledPrefix = 'unsettled-';
+/** How long a write whose outcome is unknown may still be carried out, in seconds. */
+const unsettledSeconds = 60;
+
+/** Whether a token stands for a state that may change without a further write through a gateway. Later writes do not settle it before its time. */
+export const isUnsettled = (token: string | null | undefined): boolean => token?.startsWith(unsettledPrefix) === true;
+
 const tokenSchema = z.uuid();
-const isToken = (text: string | null): text is string => tokenSchema.safeParse(text).success;
+const isToken = (text: string | null): text is string =>
+  tokenSchema.safeParse(text?.replace(unsettledPrefix, '')).success;
 
 /** The generations of a process that shares its cache with no other process. A restart purges what it caches. */
 export function localGenerations(): Generations {
   const tokens = new LRUCache<string, string>(atMost(maxTags));
-  const renewed = (tag: string) => {
-    const token = randomUUID();
-    tokens.set(tag, token);
+  const renewed = (tag: string, unsettled = false) => {
+    const staysUnsettled = unsettled || isUnsettled(tokens.get(tag));
+    const token = staysUnsettled ? `${unsettledPrefix}${randomUUID()}` : randomUUID();
+    tokens.set(tag, token, { ttl: staysUnsettled ? unsettledSeconds * 1_000 : 0 });
     return token;
   };
   const known = (tag: string) => tokens.get(tag) ?? renewed(tag);
   return {
     known,
     current: async tag => known(tag),
-    async renew(tag) {
-      renewed(tag);
+    async renew(tag, unsettled) {
+      renewed(tag, unsettled);
     },
     epochOf: () => '',
     async refresh() {},
@@ -66,11 +76,19 @@ export function localGenerations(): Generations {
 
 const keyOf = (namespace: FleetNamespace, tag: string) => `mig:generation:${namespace}:${tag}`;
 
-/** Replaces the token of a tag in Redis, and returns the new one. @throws an error of Redis. */
-export async function renewGeneration(redis: RedisClient, namespace: FleetNamespace, tag: string): Promise<string> {
+/** Replaces the token of a tag in Redis, and returns the new one. @param unsettled see `Generations.renew`. @throws an error of Redis. */
+export async function renewGeneration(
+  redis: RedisClient,
+  namespace: FleetNamespace,
+  tag: string,
+  unsettled = false,
+): Promise<string> {
+  const key = keyOf(namespace, tag);
   const token = randomUUID();
-  await redis.set(keyOf(namespace, tag), token, 'EX', lifetimeSeconds);
-  return token;
+  if (!unsettled && !isUnsettled(await redis.set(key, token, 'EX', lifetimeSeconds, 'GET'))) return token;
+  const unsettledToken = `${unsettledPrefix}${token}`;
+  await redis.set(key, unsettledToken, 'EX', unsettledSeconds);
+  return unsettledToken;
 }
 
 /** The field of the purge of all scopes. */
@@ -97,8 +115,7 @@ export async function writePurge(
  */
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
   /** The last write to each tag whose new token is not in Redis yet. */
-  const owed = new Map<string, number>();
-  let writes = 0;
+  const owed = new Map<string, { readonly isUnsettled: boolean }>();
   let isPaying = false;
   let failingSince = Number.POSITIVE_INFINITY;
   /** The tags that were renewed since a server of Redis was lost: its successor may have old tokens. Undefined until one is lost. */
@@ -147,7 +164,7 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
   async function pay(tag: string): Promise<void> {
     const write = owed.get(tag);
     try {
-      await countFaults(telemetry, 'SET', () => renewGeneration(redis, namespace, tag));
+      await countFaults(telemetry, 'SET', () => renewGeneration(redis, namespace, tag, write?.isUnsettled));
       failingSince = Number.POSITIVE_INFINITY;
       if (owed.get(tag) === write) owed.delete(tag);
     } catch {
@@ -171,9 +188,8 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
   return {
     known: () => undefined,
     current: async tag => (performance.now() >= trustedFrom && !owed.has(tag) ? currentOf(tag) : undefined),
-    async renew(tag) {
-      writes += 1;
-      owed.set(tag, writes);
+    async renew(tag, unsettled = false) {
+      owed.set(tag, { isUnsettled: unsettled || owed.get(tag)?.isUnsettled === true });
       await pay(tag);
       if (!owed.has(tag)) return;
       void payAll();

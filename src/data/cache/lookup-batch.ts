@@ -3,6 +3,7 @@ import type { Span } from '../../observability/operation-info.js';
 import type { Source } from '../../observability/response-metadata.js';
 import type { Receiver } from '../upstream/call.js';
 import type { Entry } from './entry.js';
+import { isUnsettled } from './generations.js';
 import type { Keys, ScopedKey } from './keys.js';
 import type { Load, Loaded, Lookup, LookupOutcome, LookupResult } from './lookup.js';
 import {
@@ -76,7 +77,7 @@ export class LookupBatch implements Receiver<Loaded> {
     this.#missing = lookups.length;
     for (const [index, lookup] of lookups.entries()) {
       const generation = lookup.tag === undefined ? undefined : generations.get(lookup.tag);
-      const isCacheable = lookup.tag === undefined || generation !== undefined;
+      const isCacheable = lookup.tag === undefined || (generation !== undefined && !isUnsettled(generation));
       const fresh = isCacheable && memory.allFresh(lookup.keys, generation, 'freshUntil');
       if (fresh) {
         this.results[index] = resultOf(fresh, 'memory');

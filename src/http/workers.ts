@@ -136,8 +136,9 @@ export async function startWorkers(
     if (orders.isDraining) return { status: 'draining', silentMs };
     const isLate = lacksWorker || states.length === 0 || inState('starting').some(({ peer }) => peer.isStuck);
     if (isLate && states.length < config.workers) return { status: 'incomplete', silentMs };
-    // A worker may not have heard yet that it need not drain any more.
-    const fault = states.find(({ status }) => status !== 'ready' && status !== 'draining');
+    // A worker may not have heard yet that it need not drain any more, and one that prepares its documents leaves the work to those that are ready.
+    const ignored = states.some(({ status }) => status === 'ready') ? ['ready', 'draining', 'starting'] : ['draining'];
+    const fault = states.find(({ status }) => !ignored.includes(status));
     return { status: fault?.status ?? 'ready', silentMs };
   }
 

@@ -371,6 +371,35 @@ test('while a worker is replaced, the gateway stays ready, but not while no new 
   expect(notJson(gateway)).toEqual([]);
 });
 
+test('while a worker that is replaced prepares its documents, the gateway stays ready', async () => {
+  const preparing = join(folder, 'preparing');
+  // A worker that starts while this file is there says that it still prepares them.
+  const saying = `
+    import cluster from 'node:cluster';
+    import { existsSync } from 'node:fs';
+    const { send } = process;
+    if (cluster.isWorker && existsSync(${JSON.stringify(preparing)}))
+      process.send = (message, ...others) =>
+        send.call(process, message.status === 'ready' ? { ...message, status: 'starting' } : message, ...others);`;
+  const gateway = await start({ ADMIN_PORT: '0', NODE_OPTIONS: preloaded(saying) });
+  const { admin, gauged } = await adminOf(gateway);
+  const readyz = async () => (await fetch(`${admin}/readyz`)).text();
+  await until(async () => (await readyz()) === '{"status":"ready"}');
+  await writeFile(preparing, '');
+  const replaceOne = async (exits: number) => {
+    process.kill(workersOf(gateway)[0] ?? 0, 'SIGKILL');
+    await until(async () => (await gauged('gateway_worker_exits_total')) === exits);
+    await until(async () => (await gauged('gateway_workers{state="serving"}')) === 2);
+  };
+  await replaceOne(1);
+  for (let times = 0; times < 10; times += 1) {
+    await pause(100);
+    expect(await readyz()).not.toContain('starting');
+  }
+  await replaceOne(2);
+  await until(async () => (await readyz()) === '{"status":"starting"}');
+});
+
 test('while no worker serves, the gateway is not ready', async () => {
   const gateway = await start({ ADMIN_PORT: '0', NODE_OPTIONS: preloaded(waitingWhile(held())) });
   const { gauged } = await adminOf(gateway);

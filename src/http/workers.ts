@@ -232,8 +232,10 @@ export async function startWorkers(
   setInterval(() => setImmediate(killStuck), beatMs).unref();
   function killStuck(): void {
     for (const { worker, peer, state } of members) {
+      // One that retires says nothing once its channel is closed, and may work on for the grace.
+      const mayWork = !worker.isConnected() && peer.readiness.silentMs < retiring.noticeMs + config.shutdown.graceMs;
       // One that starts is silent for as long as a slow machine needs to load it.
-      if (state === 'starting' || !peer.isStuck || worker.process.killed) continue;
+      if (state === 'starting' || mayWork || !peer.isStuck || worker.process.killed) continue;
       log.error(`Worker ${worker.process.pid} is stuck`);
       worker.process.kill('SIGKILL');
     }

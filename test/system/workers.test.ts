@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { Agent, type IncomingMessage, request } from 'node:http';
+import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -331,6 +331,48 @@ test('while one worker is silent, the gateway is not ready, and says which state
     process.kill(stopped, 'SIGCONT');
   }
   await until(async () => (await gauged('gateway_ready')) === 1);
+});
+
+test('a worker that is frozen is replaced, but one that retires may finish what it has begun', async () => {
+  const held: ServerResponse[] = [];
+  const service = await startStubService((_, response) => held.push(response));
+  const saying = `
+    import cluster from 'node:cluster';
+    if (cluster.isWorker) process.on('disconnect', () => console.error('the channel is closed'));`;
+  const gateway = await start({
+    NODE_OPTIONS: preloaded(saying),
+    UPSTREAM_BASE_URL: service.origin,
+    UPSTREAM_TIMEOUT_MS: '60000',
+    SHUTDOWN_GRACE_MS: '60000',
+  });
+  const before = workersOf(gateway);
+  // A write goes on although its client hangs up. On new connections, they go to both workers.
+  const headers = { 'content-type': 'application/json', 'x-api-key': 'key', connection: 'close' };
+  for (const marketId of [1, 2]) {
+    const query = `mutation { publishMarket(input: { marketId: "${marketId}" }) { marketId } }`;
+    const client = new AbortController();
+    const asked = fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ query }),
+      signal: client.signal,
+    });
+    await service.arrived(marketId);
+    client.abort();
+    await expect(asked).rejects.toThrow('aborted');
+  }
+  gateway.signal('SIGHUP');
+  await until(() => gateway.stderr().includes('the channel is closed'));
+  const started = workersOf(gateway).find(pid => !before.includes(pid)) ?? 0;
+  process.kill(started, 'SIGSTOP');
+  await until(() => gateway.stderr().includes(`Worker ${started} ended (SIGKILL), and is replaced`));
+  expect([gateway.stderr().split(' is stuck').length - 1, workersOf(gateway)]).toEqual([
+    1,
+    expect.arrayContaining(before),
+  ]);
+  for (const response of held) reply(response, 200);
+  await until(() => !workersOf(gateway).includes(before[0] ?? 0));
+  await service.close();
 });
 
 test('while a worker is replaced, the gateway stays ready, but not while no new one starts', async () => {

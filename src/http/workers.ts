@@ -158,18 +158,22 @@ export async function startWorkers(
     const peer = new Peer<MetricObject[]>(message => worker.send(message as ToWorker, () => {}), readAll, []);
     const member: Member = { worker, peer, ended, restarts, state: 'starting', since: new Date() };
     members.add(member);
+    /** What it has said that fails. */
+    const failing = new Set<string>();
     worker.on('message', (message: FromWorker) => {
       if (typeof message === 'string' || !('subject' in message)) return peer.hear(message);
       const { subject, words, times } = message;
       // Each worker has waited until it was sure.
-      if (words === undefined) warnings.works(subject, String(pid), 0);
-      else warnings.warn(subject, words, String(pid), times);
+      if (words === undefined) return warnings.works(subject, String(pid), 0);
+      failing.add(subject);
+      warnings.warn(subject, words, String(pid), times);
     });
     // The environment of a process is for others to read.
     stdin?.on('error', () => {}).end(JSON.stringify(read.files));
     if (stderr !== null) createInterface({ input: stderr }).on('line', line => log.error({ worker: pid }, line));
     const failed = ended.then(([code, signal]) => {
       members.delete(member);
+      for (const subject of failing) warnings.works(subject, String(pid));
       const counters = peer.metrics.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));
       endedCounters = AggregatorRegistry.aggregate([endedCounters, counters]).getMetricsAsArray();
       if (member.state === 'closing') return;

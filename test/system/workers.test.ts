@@ -236,6 +236,9 @@ test('what fails for several workers is one line of the log, and so is its recov
       .map(line => JSON.parse(line));
   for (let sent = 0; sent < 4; sent += 1) await read();
   await until(() => lines().length > 0);
+  // What a worker has reported ends with it.
+  process.kill(workersOf(gateway)[0] ?? 0, 'SIGKILL');
+  await until(() => gateway.stderr().includes('ended (SIGKILL)'));
   service.handle = (_, response) => reply(response, 200, noEvents);
   await until(async () => {
     await read();

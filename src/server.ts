@@ -161,7 +161,7 @@ export async function createServer(deps: ServerDeps) {
     return { status: leaving() ?? status, silentMs: 0 };
   };
   const readOwn = async () => withReadiness(await metrics.read(), readiness());
-  const readMetrics = cluster.isWorker ? joinWorkers(metrics.registry, readiness, readOwn, obey) : readOwn;
+  const readMetrics = cluster.isWorker ? joinWorkers(log, metrics.registry, readiness, readOwn, obey) : readOwn;
   registerMonitoring(app, readiness, config.adminPort === undefined ? readMetrics : undefined);
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));

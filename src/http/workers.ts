@@ -1,5 +1,6 @@
 import cluster, { type Address, type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
@@ -15,7 +16,7 @@ import { createWorkerMetrics } from '../observability/metrics.js';
 import { createWarnings, type WarningSink, warningsTo } from '../observability/warnings.js';
 import { startAdminListener } from './monitoring/admin-listener.js';
 import type { Orders } from './monitoring/admin-routes.js';
-import { beatMs, Peer, type PeerMessage, type Readiness, withReadiness } from './monitoring/readiness.js';
+import { beatMs, Peer, type PeerMessage, type Readiness, startBeats, withReadiness } from './monitoring/readiness.js';
 
 /** What the first process tells a worker: what a peer hears, an operator's orders, or to close, after a notice in milliseconds. */
 export type ToWorker = PeerMessage<string> | { readonly orders: Orders } | number;
@@ -240,7 +241,7 @@ export async function startWorkers(
       const mayWork = !worker.isConnected() && peer.readiness.silentMs < retiring.noticeMs + config.shutdown.graceMs;
       // One that starts is silent for as long as a slow machine needs to load it.
       if (state === 'starting' || mayWork || !peer.isStuck || worker.process.killed) continue;
-      log.error(`Worker ${worker.process.pid} is stuck`);
+      log.error({ state: stateOfProcess(worker.process.pid) }, `Worker ${worker.process.pid} is stuck`);
       worker.process.kill('SIGKILL');
     }
   }
@@ -294,6 +295,15 @@ export async function startWorkers(
   };
 }
 
+/** The state of a process as Linux and `ps` have it: `T` is stopped, `R` runs, `S` and `D` wait. Undefined elsewhere. */
+function stateOfProcess(pid: number | undefined): string | undefined {
+  try {
+    return /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
 const tellFirst = (message: unknown) => process.send?.(message, undefined, undefined, () => {});
 
 /** In a worker: the warnings that the first process writes for all. */
@@ -307,6 +317,7 @@ export const warningsToFirst: WarningSink = {
  * @returns reads the metrics of all workers together; those of `readOwn` if the first process has gone, or does not answer in time.
  */
 export function joinWorkers(
+  log: Pick<FastifyBaseLogger, 'warn'>,
   registry: Registry,
   readiness: () => Readiness,
   readOwn: () => Promise<string>,
@@ -318,9 +329,7 @@ export function joinWorkers(
     if (typeof message === 'object' && 'orders' in message) obey(message.orders);
     else first.hear(message);
   });
-  const beat = () => first.tell(readiness());
-  beat();
-  setInterval(beat, beatMs).unref();
+  startBeats(log, () => first.tell(readiness()));
   return sharedRun(() => {
     if (!process.connected) return readOwn();
     return first.ask(metricsTimeouts.ofAllMs).then(() => first.metrics, readOwn);

@@ -334,6 +334,8 @@ test('while one worker is silent, the gateway is not ready, and says which state
     process.kill(stopped, 'SIGCONT');
   }
   await until(async () => (await gauged('gateway_ready')) === 1);
+  const line = new RegExp(`"pid":${stopped},.*"silentMs":\\d{4,},"msg":"The event loop was blocked`);
+  await until(() => line.test(gateway.stderr()));
 });
 
 test('a worker that is frozen is replaced, but one that retires may finish what it has begun', async () => {
@@ -369,6 +371,7 @@ test('a worker that is frozen is replaced, but one that retires may finish what 
   const started = workersOf(gateway).find(pid => !before.includes(pid)) ?? 0;
   process.kill(started, 'SIGSTOP');
   await until(() => gateway.stderr().includes(`Worker ${started} ended (SIGKILL), and is replaced`));
+  expect(gateway.stderr()).toContain(`"state":"T","msg":"Worker ${started} is stuck"`);
   expect([gateway.stderr().split(' is stuck').length - 1, workersOf(gateway)]).toEqual([
     1,
     expect.arrayContaining(before),

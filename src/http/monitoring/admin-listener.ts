@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import { orCannotListen } from '../../config/configuration-error.js';
 import { type AdminRequest, type AdminTarget, answerAdmin } from './admin-routes.js';
-import { beatMs, busyMs, Peer, type PeerMessage, type Readiness } from './readiness.js';
+import { Peer, type PeerMessage, type Readiness, startBeats } from './readiness.js';
 
 interface AdminDeps {
   readonly target: AdminTarget;
@@ -43,22 +43,13 @@ export async function startAdminListener(deps: AdminDeps): Promise<AdminListener
     message.port.postMessage(answer);
     message.port.close();
   });
-  let heardAt = performance.now();
-  const beat = () => {
-    const silentMs = Math.round(performance.now() - heardAt);
-    heardAt = performance.now();
-    if (silentMs >= busyMs)
-      target.log.warn({ silentMs }, 'The event loop was blocked: nothing was answered in this time');
-    peer.tell(readiness());
-  };
-  beat();
-  const beating = setInterval(beat, beatMs);
+  const endBeats = startBeats(target.log, () => peer.tell(readiness()));
   // While the gateway is too busy to answer, the thread serves those that it got last.
   void peer.tellMetrics();
   return {
     port: boundPort,
     async close() {
-      clearInterval(beating);
+      endBeats();
       await thread.terminate();
     },
   };

@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { metricsFor } from '../../observability/open-metrics.js';
 
 /**
@@ -16,7 +16,7 @@ export interface Readiness {
 /** How often a gateway says that it runs. */
 export const beatMs = 250;
 /** A gateway that is silent for so long should get no new requests. In milliseconds. */
-export const busyMs = 2_000;
+const busyMs = 2_000;
 /** A gateway that is silent for so long will not recover. A busy one must not be restarted. In milliseconds. */
 const stuckMs = 30_000;
 
@@ -71,6 +71,23 @@ export class Peer<Metrics> {
     const { status, silentMs: reportedMs } = this.#last;
     return { status: silentMs >= busyMs ? 'busy' : status, silentMs: Math.max(silentMs, reportedMs) };
   }
+}
+
+/**
+ * Calls `say` again and again, and logs afterwards that the event loop was blocked.
+ * @returns ends it.
+ */
+export function startBeats(log: Pick<FastifyBaseLogger, 'warn'>, say: () => void): () => void {
+  let saidAt = performance.now();
+  const beat = () => {
+    const silentMs = Math.round(performance.now() - saidAt);
+    saidAt = performance.now();
+    if (silentMs >= busyMs) log.warn({ silentMs }, 'The event loop was blocked: nothing was answered in this time');
+    say();
+  };
+  beat();
+  const beating = setInterval(beat, beatMs).unref();
+  return () => clearInterval(beating);
 }
 
 /** Adds to the metrics of a gateway what `/readyz` says at this moment, so that the two never differ. Both are in the format of Prometheus. */

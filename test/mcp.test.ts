@@ -425,7 +425,7 @@ describe('an answer', () => {
     expect(codesOf(await call('describeMarket'))).toEqual(['BAD_USER_INPUT']);
     const misspelled = await call('describeMarket', { marketId: '3', market: '3' });
     expect(misspelled.structuredContent.errors[0].extensions).toEqual({ code: 'BAD_USER_INPUT', argument: 'market' });
-    expect(codesOf(await call('searchCriteria', { marketId: deep(12) }))).toEqual(['QUERY_TOO_COMPLEX']);
+    expect(codesOf(await call('searchCriteria', { marketId: deep(12) }))).toEqual(['BAD_USER_INPUT']);
   });
 
   test('counts in the metrics under the name of the operation', async () => {

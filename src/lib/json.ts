@@ -38,7 +38,7 @@ interface JsonExcess {
 const escapes = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)/gs;
 
 /** A JSON text from outside, in well-formed Unicode: half a surrogate pair, which only an escape can write, becomes U+FFFD. */
-export const wellFormedJson = (text: string): string =>
+const wellFormedJson = (text: string): string =>
   text.replace(escapes, (whole, half) => (half === undefined ? whole : '\\ufffd'));
 
 declare const boundedBrand: unique symbol;

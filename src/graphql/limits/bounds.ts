@@ -54,7 +54,7 @@ export const bounds = {
   items: 20_000,
   /** Members of all objects of a body. New names are what the JSON parser spends most time on. */
   members: 2_000,
-  /** Nested lists and objects of one value. */
+  /** Nested lists and objects of one literal value. */
   nesting: 10,
   /** Nested lists and objects of a whole body, before it is parsed. */
   levels: 64,
@@ -100,14 +100,6 @@ export function checkDocument({ definitions }: DocumentNode): void {
 /** Rejects a text with too many lines before it is parsed. @throws QueryTooComplex */
 export function checkLines(text: string): void {
   checkBound('lines', text.split(/\r\n|[\n\r]/, bounds.lines + 1).length);
-}
-
-/** Rejects variables that are nested deeper than any input type. @throws QueryTooComplex */
-export function checkVariables(value: unknown, nesting = 0): void {
-  if (typeof value !== 'object' || value === null) return;
-  checkBound('nesting', nesting);
-  const children = Array.isArray(value) ? value : Object.values(value);
-  for (const child of children) checkVariables(child, nesting + 1);
 }
 
 /** Fields by their names in the response. Those with the same name become one, with the fields of all their selection sets. */

@@ -24,7 +24,7 @@ import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
 import { documentMessage, invalidArgumentOf, invalidValueOf } from '../argument-errors.js';
 import { createDeprecations } from '../deprecations.js';
-import { bounds, checkBound, checkDocument, checkLines, checkVariables } from './bounds.js';
+import { bounds, checkBound, checkDocument, checkLines } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
 import {
   createDocumentStore,
@@ -94,15 +94,7 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
   }
 
   return {
-    /**
-     * The text of the requested document.
-     * @returns undefined if the request has no document, or one that is not a string.
-     * @throws GatewayError or GraphQLError, ready for the client.
-     */
-    documentText(params: DocumentParams & { readonly variables?: unknown }): string | undefined {
-      checkVariables(params.variables);
-      return documents.documentText(params);
-    },
+    documentText: documents.documentText,
     untrustedHash: documents.untrustedHash,
     /** What a request that `documentText` has accepted names its document by; undefined if it sends only the text. */
     documentId: (params: DocumentParams) => givenHash(params)?.hash as string | undefined,

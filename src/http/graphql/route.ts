@@ -2,10 +2,9 @@ import { Readable } from 'node:stream';
 import { type ApolloServer, type BaseContext, HeaderMap, type HTTPGraphQLRequest } from '@apollo/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GraphQLError } from 'graphql';
-import { jsonValueOf } from '../../graphql/limits/bounds.js';
+import { checkedJson, jsonValueOf } from '../../graphql/limits/bounds.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { givenHash } from '../../graphql/limits/documents.js';
-import { wellFormedJson } from '../../lib/json.js';
 import { documentErrors, toGraphqlError } from '../mask-error.js';
 import { stateOf } from '../request-state.js';
 
@@ -85,17 +84,16 @@ function readBody(request: HTTPGraphQLRequest, documentText: DocumentChecks['doc
   request.body = { ...rest, query: text };
 }
 
-/** The same for a query string. Its variables become well-formed Unicode. */
+/** The same for a query string. Its variables, which Apollo parses, become well-formed Unicode. @throws also QueryTooComplex */
 function readSearch(request: HTTPGraphQLRequest, documentText: DocumentChecks['documentText']): void {
   const params = new URLSearchParams(request.search);
   const variables = params.get('variables');
-  if (variables !== null) params.set('variables', wellFormedJson(variables));
+  if (variables !== null) params.set('variables', checkedJson(Buffer.from(variables)));
   // What is not JSON, Apollo refuses later.
   const named = {
     query: params.get('query') ?? undefined,
     documentId: params.get('documentId') ?? undefined,
     extensions: jsonValueOf(params.get('extensions') ?? ''),
-    variables: jsonValueOf(variables ?? ''),
     onError: params.get('onError'),
   };
   const text = documentText(named);

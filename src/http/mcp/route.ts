@@ -2,7 +2,6 @@ import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { Abandoned, BadUserInput, Forbidden } from '../../errors.js';
-import { checkVariables } from '../../graphql/limits/bounds.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { responseText } from '../../graphql/response-text.js';
 import { operationName } from '../../observability/operation-info.js';
@@ -101,7 +100,6 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     const claim = subscriptions.deps.budget.claim(identity.scope);
     try {
       checkNames(tool, variables);
-      checkVariables(variables);
       const { executor } = subscriptions.deps;
       const { data, errors } = await executor.single({ ...tool.operation, variables }, identity, signal, info, claim);
       if (data === undefined) return failure(tool, errors ?? []);

@@ -963,7 +963,6 @@ describe('an encoded body', () => {
   const request = { ...asked, vectors: { member: 'embeddings', wanted: false } };
   const value = { name: 'Zoë', embeddings: [1, 2] };
   const text = JSON.stringify(value);
-  const utf16be = Buffer.from(`\ufeff${text}`, 'utf16le').swap16();
   const type = (charset: string) => ({ 'content-type': `application/json; charset=${charset}` });
 
   /** A service whose replies have these headers and this body, and how its replies are read. */
@@ -990,12 +989,7 @@ describe('an encoded body', () => {
     ['UTF-8 by name', type('"UTF-8"'), text],
     ['UTF-8 with a byte order mark', {}, `\ufeff${text}`],
     ['UTF-8 with a byte order mark, in gzip', { 'content-encoding': 'gzip' }, gzipSync(`\ufeff${text}`)],
-    ['Latin-1', type('ISO-8859-1'), Buffer.from(text, 'latin1')],
-    ['Latin-1, in gzip', { ...type('latin1'), 'content-encoding': 'gzip' }, gzipSync(Buffer.from(text, 'latin1'))],
-    ['Windows-1252', type('windows-1252'), Buffer.from(text, 'latin1')],
-    ['UTF-16', type('utf-16le'), Buffer.from(text, 'utf16le')],
-    ['UTF-16 with the other byte order, which its mark tells', type('utf-16'), utf16be],
-    ['UTF-16 that only its mark tells', {}, Buffer.from(`\ufeff${text}`, 'utf16le')],
+    ['ASCII by name', type('us-ascii'), text.replace('ë', '\\u00eb')],
   ])('is read: %s', async (_, headers, body) => {
     const { parsed, seen } = await serviceThatSends(200, headers, body);
     expect(await parsed()).toEqual({ ...value, embeddings: null });
@@ -1013,7 +1007,9 @@ describe('an encoded body', () => {
     ['a name that does not exist', { 'content-encoding': `<b>${'x'.repeat(99)}` }, text, /encoding \?b\?x{37} is/],
     ['no gzip', { 'content-encoding': 'gzip' }, text, /encoding is gzip, but/],
     ['half of it', { 'content-encoding': 'br' }, brotliCompressSync(text).subarray(0, 9), /encoding is br, but/],
-    ['an unknown charset', type('utf-7'), text, /charset utf-7 is not supported/],
+    ['Latin-1', type('ISO-8859-1'), Buffer.from(text, 'latin1'), /charset ISO-8859-1 is not supported/],
+    ['UTF-16 in gzip', { ...type('utf-16'), 'content-encoding': 'gzip' }, gzipSync(text), /charset utf-16 is not/],
+    ['a charset whose name begins like UTF-8', type('"utf-8x"'), text, /charset utf-8x is not supported/],
   ])('that is %s is refused by name, and not asked for again', async (_, headers, body, message) => {
     const { parsed, service, send } = await serviceThatSends(200, headers, body);
     const failure = await failureOf(parsed());

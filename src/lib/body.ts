@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { TextDecoder } from 'node:util';
 import { MessageChannel } from 'node:worker_threads';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 
@@ -74,33 +73,33 @@ export class UnreadableBody extends Error {
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A charset other than UTF-8, which is also that of JSON that names none. */
-const otherCharset = /;\s*charset\s*=\s*["']?(?!utf-?8(?:[\s"';]|$))([^\s"';]+)/i;
+/** A charset other than UTF-8, the one of JSON, and ASCII, which is a part of it. */
+const otherCharset = /;\s*charset\s*=\s*["']?(?!(?:utf-?8|us-ascii)(?:[\s"';]|$))([^\s"';]+)/i;
+const byteOrderMark = Buffer.of(0xef, 0xbb, 0xbf);
 
 /** Whether a body is UTF-8 without a byte order mark as it is, as most are: then `utf8Pieces` has nothing to do. */
 export function isPlainUtf8(body: Buffer, headers: Headers): boolean {
-  const isMarked = (body[0] ?? 0) >= 0xef;
-  return !isMarked && headers['content-encoding'] === undefined && !otherCharset.test(`${headers['content-type']}`);
+  return (
+    body[0] !== byteOrderMark[0] &&
+    headers['content-encoding'] === undefined &&
+    !otherCharset.test(`${headers['content-type']}`)
+  );
 }
 
 /**
- * Turns a body into UTF-8 without a byte order mark, whatever its content encoding and charset, in small pieces: the caller can stop before a small
- * body has grown large, and each turn of the event loop stays short.
- * @throws UnreadableBody names an encoding or charset that is not read.
+ * Removes the content encoding of a body and its byte order mark, in small pieces: the caller can stop before a small body has grown large, and each
+ * turn of the event loop stays short.
+ * @throws UnreadableBody names an encoding that is not read, or a charset other than UTF-8.
  */
 export async function* utf8Pieces(body: Buffer, headers: Headers): AsyncGenerator<Buffer> {
-  let decoder: TextDecoder | undefined;
+  const charset = otherCharset.exec(`${headers['content-type']}`)?.[1];
   let isFirst = true;
   for await (const piece of withoutContentEncoding(body, headers)) {
-    const mark = isFirst ? marks.find(({ bytes }) => piece.subarray(0, bytes.length).equals(bytes)) : undefined;
-    // The mark outranks the charset (Encoding Standard, decode).
-    if (isFirst && mark?.charset !== 'utf-8')
-      decoder = textDecoder(mark?.charset ?? otherCharset.exec(`${headers['content-type']}`)?.[1]);
+    if (charset !== undefined) throw new UnreadableBody(`The charset ${named(charset)} is not supported`);
+    const isMarked = isFirst && piece.subarray(0, byteOrderMark.length).equals(byteOrderMark);
     isFirst = false;
-    const rest = piece.subarray(mark?.bytes.length ?? 0);
-    yield decoder === undefined ? rest : Buffer.from(decoder.decode(rest, { stream: true }));
+    yield isMarked ? piece.subarray(byteOrderMark.length) : piece;
   }
-  if (decoder !== undefined) yield Buffer.from(decoder.decode());
 }
 
 const pieceBytes = 64 * 1024;
@@ -130,20 +129,6 @@ const decoders = new Map([
   ['x-gzip', createGunzip],
   ['br', createBrotliDecompress],
 ]);
-
-const marks = [
-  { charset: 'utf-8', bytes: Buffer.of(0xef, 0xbb, 0xbf) },
-  { charset: 'utf-16le', bytes: Buffer.of(0xff, 0xfe) },
-  { charset: 'utf-16be', bytes: Buffer.of(0xfe, 0xff) },
-];
-
-function textDecoder(charset: string | undefined): TextDecoder | undefined {
-  try {
-    return charset === undefined ? undefined : new TextDecoder(charset);
-  } catch {
-    throw new UnreadableBody(`The charset ${named(charset ?? '')} is not supported`);
-  }
-}
 
 /** What a peer named, short and harmless. */
 const named = (text: string) => text.replace(/[^\w+.,-]/g, '?').slice(0, 40);

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Client } from 'undici';
-import { Chunks, joinBytes, readableEncodings, utf8Pieces } from '../../lib/body.js';
+import { Chunks, joinBytes, readableEncodings, type UnreadableBody, utf8Pieces } from '../../lib/body.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import {
@@ -151,7 +151,7 @@ function informationalIn(error: unknown): number | undefined {
   return { 'bad response': 100, 'bad upgrade': 101 }[(error as Error).message];
 }
 
-/** A body, parsed once. Undefined if it is too large or cannot be decoded; the rest is then not read. */
+/** A body, parsed once. Undefined if it is too large; the rest is then not read. */
 async function contentOf(
   body: AsyncIterable<Buffer>,
   headers: IncomingHttpHeaders,
@@ -160,8 +160,8 @@ async function contentOf(
   try {
     const decoded = received && (await bytesOf(utf8Pieces(received, headers)));
     return decoded && { length: decoded.length, content: objectIn(decoded) };
-  } catch {
-    return undefined;
+  } catch (error) {
+    return { length: received?.length ?? 0, content: {}, unreadable: (error as UnreadableBody).message };
   }
 }
 

@@ -87,12 +87,11 @@ function withSafeMessage<T extends { message: string }>(content: T, html: SafeHt
 export interface EndpointContent {
   readonly length: number;
   readonly content: object;
+  /** Why the body could not be decoded. */
+  readonly unreadable?: string;
 }
 
-/**
- * How one attempt ended. `body` is undefined if the response is not final, or if its body is too large or cannot be decoded. `informational` is the last
- * 1xx status.
- */
+/** How one attempt ended. `body` is undefined if the response is not final, or if its body is too large. `informational` is the last 1xx status. */
 export type AttemptEnd =
   | { readonly status: number; readonly fault: null; readonly body: EndpointContent | undefined }
   | { readonly status: null; readonly fault: 'TIMEOUT' }
@@ -133,6 +132,7 @@ function explanationOfResponse(status: number, body: EndpointContent | undefined
       return `${came}${withoutBody.includes(status) ? ' without a body' : ''}. ${rightAnswer(200)}`;
     default: {
       if (members.safeParse(body?.content).success) return null;
+      if (body?.unreadable !== undefined) return `${came}. ${body.unreadable}. ${rightAnswer(status)}`;
       const found =
         body?.length === 0
           ? 'without a body'

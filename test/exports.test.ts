@@ -1692,7 +1692,7 @@ describe('the record of exports', () => {
     });
   });
 
-  test('reports an unfinished export of an earlier process as UNKNOWN, and does not repeat it', async () => {
+  test('of a process that ended before it becomes UNKNOWN when its calls cannot last longer, and is not repeated', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     const first = await send({ idempotencyKey });
@@ -1701,7 +1701,7 @@ describe('the record of exports', () => {
     const state = JSON.parse(await readFile(file, 'utf8'));
     const { signature: _, ...team } = state.teams['name:Demo Team'];
     const [record] = team.exports;
-    Object.assign(record, { outcome: null, finishedAt: null });
+    Object.assign(record, { outcome: null, finishedAt: null, expiresAt: new Date().toISOString() });
     Object.assign(record.attempts[0], { status: null, milliseconds: null });
     const signer = createSigner([new Secret('x'.repeat(32))]);
     state.teams['name:Demo Team'] = JSON.parse(signedText(signer, 'name:Demo Team', team));

@@ -24,15 +24,14 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
   await prepare(folder, () => mkdir(folder, newFolder));
   await removeLeftovers(folder);
   let version = await versionOf(file);
-  const first = await readTeams(file);
-  let { teams } = first;
+  let teams = await readTeams(file);
   let queue: Promise<unknown> = Promise.resolve();
 
   /** Another process may have written the file: the one that this process replaces keeps writing until it ends. */
   async function refresh(): Promise<void> {
     const found = await versionOf(file);
     if (found === version) return;
-    ({ teams } = await readTeams(file));
+    teams = await readTeams(file);
     version = found;
   }
 
@@ -57,7 +56,6 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
 
   return {
     nameOf: team => team,
-    abandoned: first.unfinished,
     names: () => serialize(async () => [...teams.keys()]),
     seals: () => serialize(async () => [...teams.values()].flatMap(sealsIn)),
     change: (team, change) =>
@@ -101,15 +99,12 @@ async function versionOf(file: string): Promise<string | undefined> {
   return found && `${found.ino} ${found.mtimeNs} ${found.size}`;
 }
 
-/** The teams in the file, and the exports in it that have not ended. */
-async function readTeams(file: string): Promise<{ teams: Teams; unfinished: ReadonlySet<string> }> {
+async function readTeams(file: string): Promise<Teams> {
   try {
     const stored = JSON.parse((await readFile(file, 'utf8').catch(ignoreAbsence)) ?? '{"version":1,"teams":{}}');
-    const states = Object.values(content.parse(stored).teams);
-    const unfinished = states.flatMap(({ exports }) => exports.filter(({ outcome }) => outcome === null));
+    content.parse(stored);
     // As a gateway wrote and signed them, and not as they are parsed.
-    const texts = Object.entries(stored.teams).map(([team, state]) => [team, JSON.stringify(state)] as const);
-    return { teams: new Map(texts), unfinished: new Set(unfinished.map(({ id }) => id)) };
+    return new Map(Object.entries(stored.teams).map(([team, state]) => [team, JSON.stringify(state)]));
   } catch (error) {
     throw new ConfigurationError(
       `DATA_DIR: ${file} cannot be read and was not changed; repair it or move it away: ${reasonOf(error)}`,

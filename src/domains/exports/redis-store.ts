@@ -52,7 +52,6 @@ export function createRedisStore(redis: RedisClient, telemetry: RedisTelemetry):
       return seals.read;
     },
     nameOf: team => `mig:exports:${createHash('sha256').update(team).digest('base64url')}`,
-    abandoned: new Set(),
     async names() {
       const found = new Set<string>();
       for (const node of redis instanceof Cluster ? redis.nodes('master') : [redis]) {

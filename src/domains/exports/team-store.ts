@@ -2,7 +2,7 @@ import type { TeamKey } from '../../auth/teams.js';
 import type { Signer } from '../../data/cache/signer.js';
 import { Conflict } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { type ExportRecord, emptyTeam, type TeamState, teamState } from './model.js';
+import { emptyTeam, type TeamState, teamState } from './model.js';
 
 /** The result of a function that changes what is stored. An undefined `value` leaves it as it is. */
 export interface Change<T, R> {
@@ -22,8 +22,6 @@ export interface TextStore {
   names(): Promise<readonly string[]>;
   /** The prefixes of all seals (see `sealsIn`). They may be some seconds old. */
   seals(): Promise<readonly string[]>;
-  /** The identifiers of exports whose process has ended before their outcome was known. */
-  readonly abandoned: ReadonlySet<string>;
 }
 
 /** Stores the state of every team. */
@@ -60,10 +58,7 @@ export function openSigned(signer: Signer, name: string, text: string): TeamStat
 export function createTeamStore(texts: TextStore, signer: Signer, telemetry: Telemetry, forgets: boolean): TeamStore {
   function stateIn(name: string, text: string | undefined): TeamState {
     if (text === undefined) return emptyTeam;
-    const state = openSigned(signer, name, text);
-    if (state === undefined) return refused(name);
-    const expired = (record: ExportRecord) => ({ ...record, expiresAt: record.startedAt });
-    return { ...state, exports: state.exports.map(each => (texts.abandoned.has(each.id) ? expired(each) : each)) };
+    return openSigned(signer, name, text) ?? refused(name);
   }
 
   function refused(name: string): TeamState {

@@ -24,11 +24,7 @@ export type EmbedSession = z.output<typeof embedSession>;
 export const session = z.object({
   /** Stays the same for the whole session, however often it is resealed. */
   id: text.min(1),
-  /** Version 1.0 sealed them as one text. */
-  cookies: z.preprocess(
-    cookies => (typeof cookies === 'string' ? [[cookies, '/', null]] : cookies),
-    z.array(serviceCookie).min(1),
-  ),
+  cookies: z.array(serviceCookie).min(1),
   /** Identifies the service that set the cookies. */
   service: text,
   email: text,

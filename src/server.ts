@@ -175,7 +175,6 @@ export async function createServer(deps: ServerDeps) {
     deadlineMs,
     authentication,
     documentChecks,
-    acceptedScopes,
     budget,
     introspection,
     explains,

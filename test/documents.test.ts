@@ -132,7 +132,7 @@ test('a document that the transport of its operation has read is not read again'
   const read = jest.fn<DocumentChecks['read']>();
   const documentChecks = { read, checkOperation: () => undefined };
   const plugin = createApolloPlugin(
-    { schema, documentChecks, executePlanned: undefined, acceptedScopes: { add() {} } },
+    { schema, documentChecks, executePlanned: undefined },
     () => {},
     error => error.toJSON(),
   );

@@ -6,7 +6,6 @@ import {
 } from '@apollo/server/plugin/disabled';
 import type { FastifyInstance } from 'fastify';
 import { type DocumentNode, GraphQLError, type GraphQLFormattedError, type GraphQLSchema, Kind } from 'graphql';
-import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import { Context, type Services } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import type { PlannedResult } from '../../graphql/executor/defer.js';
@@ -38,7 +37,6 @@ export interface GraphqlRouteDeps {
   readonly documentChecks: DocumentChecks;
   /** Undefined: graphql-js executes everything. */
   readonly executePlanned: PlanExecutor | undefined;
-  readonly acceptedScopes: AcceptedScopes;
   readonly budget: MemoryBudget;
   /** Whether clients may introspect the schema, and errors may name parts of it. */
   readonly introspection: boolean;
@@ -116,7 +114,6 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
 
 interface PluginDeps extends Pick<GraphqlRouteDeps, 'schema' | 'executePlanned'> {
   readonly documentChecks: Pick<DocumentChecks, 'read' | 'checkOperation'>;
-  readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
 }
 
 /** In place of a document that is refused. */
@@ -124,15 +121,10 @@ const nothing: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
 
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
 export function createApolloPlugin(
-  { schema, documentChecks, acceptedScopes, executePlanned }: PluginDeps,
+  { schema, documentChecks, executePlanned }: PluginDeps,
   onErrors: (errors: readonly GraphQLError[], context: Context) => void,
   formatError: (error: GraphQLError) => GraphQLFormattedError,
 ): ApolloServerPlugin<Context> {
-  /** The service answers only a credential that it accepts, now or when the cache was filled. */
-  const noteAccepted = ({ operation: { scope }, upstreamCalls }: ResponseMetadata) => {
-    const isAccepted = upstreamCalls.some(({ status }) => status !== null && status >= 200 && status < 300);
-    if (scope !== undefined && isAccepted) acceptedScopes.add(scope);
-  };
   return {
     async requestDidStart() {
       let refused: readonly GraphQLError[] | undefined;
@@ -198,12 +190,7 @@ export function createApolloPlugin(
             const singleResult = { data, ...(errors && { errors: format(errors) }) };
             return { http: { headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
           }
-          const { metadata } = context;
-          const inParts = multipartResponse(result, deferred, {
-            metadata,
-            format,
-            onEnd: () => noteAccepted(metadata),
-          });
+          const inParts = multipartResponse(result, deferred, { metadata: context.metadata, format });
           // With its type given, Apollo does not look for one that the client takes.
           const headers = new HeaderMap([['content-type', partsContentType]]);
           return { http: { headers }, body: { kind: 'single', singleResult: { data: inParts as never } } };
@@ -224,7 +211,6 @@ export function createApolloPlugin(
           }
           addResponseMetadata(result, metadata);
           metadata.operation.outcome = outcomeOfErrors(result.errors);
-          noteAccepted(metadata);
         },
       };
     },

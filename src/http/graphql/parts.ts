@@ -25,15 +25,13 @@ interface PartsOptions {
   readonly metadata: ResponseMetadata;
   /** Errors as the client may see them. */
   format(errors: readonly GraphQLError[]): readonly GraphQLFormattedError[];
-  /** Called before the last part. */
-  onEnd(): void;
 }
 
 /** The parts of a result, with masked errors. The last part has the `extensions` of the whole response. */
 export function multipartResponse(
   { data = null, errors }: PlannedResult,
   { pending, parts: later }: NonNullable<PlannedResult['deferred']>,
-  { metadata, format, onEnd }: PartsOptions,
+  { metadata, format }: PartsOptions,
 ): MultipartResponse {
   let reported = 0;
   /** The member `errors`, with those of the records that were left out since the last call if `addsSkipped` is true. */
@@ -66,7 +64,6 @@ export function multipartResponse(
         yield masked;
         continue;
       }
-      onEnd();
       const extensions = responseExtensions(metadata);
       if (extensions === undefined) return yield masked;
       // Apollo Client does not read the extensions of a part that has data.

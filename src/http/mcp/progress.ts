@@ -8,8 +8,6 @@ import {
 } from 'graphql';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { RefusedOperation } from '../../graphql/limits/documents.js';
-import { newOperationInfo } from '../../observability/operation-info.js';
-import type { Listener } from '../../subscriptions/shared-execution.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Identity } from '../authentication.js';
 import { outputSchema } from './json-schema.js';
@@ -46,7 +44,8 @@ const startIn = ({ fields }: ToolOperation) =>
 export function createJobWatch(schema: GraphQLSchema, documentChecks: DocumentChecks, subscriptions: Subscriptions) {
   const document = documentChecks.parse(query);
   if (document instanceof RefusedOperation) throw document;
-  const operation = { query, document, type: OperationTypeNode.SUBSCRIPTION };
+  const operation = { query, document, type: OperationTypeNode.SUBSCRIPTION, name: 'JobProgress' };
+  const { executor, budget } = subscriptions.deps;
   const [field] = selectedFields(schema, document, getOperationAST(document) as OperationDefinitionNode).values();
   const stateSchema = outputSchema(schema, field?.members ?? new Map());
 
@@ -65,34 +64,20 @@ export function createJobWatch(schema: GraphQLSchema, documentChecks: DocumentCh
     },
 
     /** Reports the states of jobs until they have ended, the signal aborts, or the state cannot be read. Never rejects. */
-    follow: (jobs: StartedJobs, identity: Identity, signal: AbortSignal, report: (state: JobState) => void) =>
-      new Promise<void>(resolve => {
-        const listener: Listener & { isOver: boolean } = {
-          received: 0,
-          isOver: false,
-          execution: undefined,
-          next({ parts }) {
-            const state: JobState | undefined = JSON.parse(parts.join('')).data?.jobProgress;
-            if (state != null) report(state);
-          },
-          end,
-          room: async () => {},
-        };
-        function end(): void {
-          listener.isOver = true;
-          listener.execution?.leave(listener);
-          signal.removeEventListener('abort', end);
-          resolve();
+    async follow(jobs: StartedJobs, identity: Identity, signal: AbortSignal, report: (state: JobState) => void) {
+      const followed = { ...operation, variables: { ...jobs } };
+      const claim = budget.claim(identity.scope);
+      try {
+        for await (const value of await executor.feed(followed, identity, signal)) {
+          const { data } = await executor.event(followed, value, identity, signal, claim);
+          const state = (data as { readonly jobProgress: JobState | null } | null)?.jobProgress;
+          if (state != null) report(state);
         }
-        signal.addEventListener('abort', end);
-        const variables = { ...jobs };
-        void subscriptions.subscribe(
-          { ...operation, name: 'JobProgress', variables },
-          identity,
-          listener,
-          newOperationInfo(),
-        );
-        if (signal.aborted) end();
-      }),
+      } catch {
+        // What the tool has done stands, whatever becomes of its progress.
+      } finally {
+        claim.release();
+      }
+    },
   };
 }

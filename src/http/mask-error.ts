@@ -12,12 +12,7 @@ export const documentErrors: ReadonlySet<string> = new Set([
 ]);
 
 /** Codes of errors from before the execution. Their messages describe only the request. */
-const requestErrors: ReadonlySet<string> = new Set([
-  ...documentErrors,
-  'BAD_REQUEST',
-  'PERSISTED_QUERY_NOT_FOUND',
-  'PERSISTED_QUERY_NOT_SUPPORTED',
-]);
+const requestErrors: ReadonlySet<string> = new Set([...documentErrors, 'BAD_REQUEST', 'PERSISTED_QUERY_NOT_FOUND']);
 
 /**
  * Every error that a client sees on any transport passes this function. The gateway's own errors show their message and code, and GraphQL's

@@ -73,8 +73,9 @@ export function createJobWatch(schema: GraphQLSchema, documentChecks: DocumentCh
           const state = (data as { readonly jobProgress: JobState | null } | null)?.jobProgress;
           if (state != null) report(state);
         }
-      } catch {
-        // What the tool has done stands, whatever becomes of its progress.
+      } catch (error) {
+        // What the tool has done stands, whatever becomes of its progress. A bug is logged.
+        executor.failure(error);
       } finally {
         claim.release();
       }

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyCorsOptions } from '@fastify/cors';
 import { reportHeaders } from '../observability/response-metadata.js';
 
-/** Headers of every response except those of GraphiQL: browsers must not sniff, frame or store it, and send no referrer, because a URL may contain a session id. */
+/** Headers of every response: browsers must not sniff, frame or store it, and send no referrer, because a URL may contain a session id. Pages replace some. */
 export const safeHeaders: OutgoingHttpHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',

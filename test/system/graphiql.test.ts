@@ -7,6 +7,7 @@ import { useServer } from 'graphql-ws/use/ws';
 import type { Browser } from 'playwright-core';
 import { WebSocketServer } from 'ws';
 import { registerGraphiql } from '../../src/http/graphiql/graphiql.js';
+import { safeHeaders } from '../../src/http/web-safety.js';
 import { launchChromium } from '../support/chromium.js';
 import { openTab, queryEditor, runAndRead, tabsOf, typeQuery, visitPage } from '../support/graphiql-page.js';
 import { until } from '../support/until.js';
@@ -35,6 +36,7 @@ const schema = makeExecutableSchema({
 });
 
 beforeAll(async () => {
+  app.addHook('onRequest', async (_, reply) => void reply.headers(safeHeaders));
   registerGraphiql(app, {
     path: '/graphql',
     tabs: [
@@ -128,7 +130,7 @@ test('the page runs only its own files, cannot be framed and sends no referrer',
   expect(body).not.toMatch(/<script(?![^>]* (src|type="application\/json"))/);
 });
 
-test('serves files of the page with long caching, compression and ETags', async () => {
+test('serves files of the page with long caching and compression', async () => {
   const page = await app.inject({ url: '/graphql', headers: { accept: browserAccept } });
   const urls = page.body.match(/\/graphql\/assets\/[\w.-]+/g) ?? [];
   expect(urls).toHaveLength(7);
@@ -144,8 +146,6 @@ test('serves files of the page with long caching, compression and ETags', async 
     const compressed = await app.inject({ url, headers: { 'accept-encoding': 'gzip, br' } });
     expect(compressed.headers['content-encoding']).toBe('gzip');
     expect(gunzipSync(compressed.rawPayload).equals(plain.rawPayload)).toBe(true);
-    const again = await app.inject({ url, headers: { 'if-none-match': String(plain.headers.etag) } });
-    expect([again.statusCode, again.body]).toEqual([304, '']);
   }
   expect((await app.inject({ url: '/graphql/assets/graphiql.js' })).statusCode).toBe(404);
 });

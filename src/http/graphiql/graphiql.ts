@@ -72,9 +72,6 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
       .headers({
         'content-type': 'text/html; charset=utf-8',
         'content-security-policy': contentSecurityPolicy,
-        'referrer-policy': 'no-referrer',
-        'x-content-type-options': 'nosniff',
-        'cache-control': 'no-store',
         vary: 'accept',
       })
       .send((await loaded()).page);
@@ -87,15 +84,11 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
     const { name } = request.params;
     const asset = (await loaded()).assets.get(name);
     if (!asset) return reply.callNotFound();
-    const etag = `W/"${name}"`;
     reply.headers({
       'content-type': asset.type,
-      'x-content-type-options': 'nosniff',
       'cache-control': 'public, max-age=31536000, immutable',
       vary: 'accept-encoding',
-      etag,
     });
-    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
     if (!request.headers['accept-encoding']?.includes('gzip')) return reply.send(asset.text);
     return reply.header('content-encoding', 'gzip').send(asset.gzipped);
   });

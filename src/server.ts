@@ -28,7 +28,6 @@ import { createResponseCacheStore } from './http/response-cache/store.js';
 import { registerStaticFiles } from './http/static-files.js';
 import { joinWorkers } from './http/workers.js';
 import { cacheBytes, memoryLimit } from './lib/heap.js';
-import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createProxyHeaders } from './lib/network.js';
 import { oncePerValue } from './lib/run.js';
 import { createGauges, type Metrics } from './observability/metrics.js';
@@ -41,11 +40,9 @@ import { registerSubscriptions, type SubscriptionOptions } from './subscriptions
 export interface ServerSeams {
   /** Limits and times of the subscription transports. */
   readonly streams?: SubscriptionOptions['bounds'];
-  /** Bounds for the memory of requests and responses. */
-  readonly memory?: MemoryBounds;
 }
 
-interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations' | 'acceptedScopes'> {
+interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations' | 'acceptedScopes' | 'budget'> {
   readonly config: Config;
   readonly schema: GraphQLSchema;
   /** The trusted documents; empty without a manifest. */
@@ -69,14 +66,13 @@ const sdlOf = oncePerValue(printSchemaWithDirectives);
 /** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
 export async function createServer(deps: ServerDeps) {
   const { config, schema, documents, services, metrics, log, tracing, demoKey, leaving, obey, seams } = deps;
-  const { shared, generations, acceptedScopes } = deps;
+  const { shared, generations, acceptedScopes, budget } = deps;
   const { telemetry } = services;
   const { introspection } = config;
   const explains = config.explain ?? false;
   const deadlineMs = config.upstream.timeoutMs * callsInARow;
   const sdl = sdlOf(schema);
 
-  const budget = new MemoryBudget(seams.memory, () => telemetry.shed('memory'));
   const concurrency = createConcurrencyLimit({
     targetDelayMs: config.loadShedding.eventLoopDelayMs,
     max: config.loadShedding.requestsInFlight,
@@ -129,7 +125,7 @@ export async function createServer(deps: ServerDeps) {
     teams: services.teams,
     acceptedScopes,
   });
-  addGauges(metrics, deps, budget, requestAdmission, concurrency);
+  addGauges(metrics, deps, requestAdmission, concurrency);
   const store = config.responseCache
     ? createResponseCacheStore({ bytes: cacheBytes, shared, generations, telemetry })
     : undefined;
@@ -216,8 +212,7 @@ function responseVersion({ config, documents, services }: ServerDeps, sdl: strin
 
 function addGauges(
   metrics: Metrics,
-  { services: { upstream, sessions, exports }, acceptedScopes }: ServerDeps,
-  budget: MemoryBudget,
+  { services: { upstream, sessions, exports }, acceptedScopes, budget }: ServerDeps,
   requestAdmission: RequestAdmission,
   concurrency: ConcurrencyLimit,
 ): void {

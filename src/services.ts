@@ -30,6 +30,7 @@ import { createRevocations } from './domains/sessions/revocations.js';
 import { createSessions } from './domains/sessions/sessions.js';
 import { lifetimesOf } from './graphql/lifetimes.js';
 import { cacheBytes } from './lib/heap.js';
+import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import type { Tracing } from './observability/operation-info.js';
 import type { Telemetry } from './observability/telemetry.js';
 
@@ -41,6 +42,8 @@ export interface WorldSeams {
   readonly resolve?: Resolve;
   /** What ends an attempt of an export. */
   readonly startTimer?: StartTimer;
+  /** Bounds for the memory of requests and responses. */
+  readonly memory?: MemoryBounds;
 }
 
 interface ServicesDeps {
@@ -61,6 +64,7 @@ export type BuiltServices = Awaited<ReturnType<typeof createServices>>;
 export async function createServices(config: Config, deps: ServicesDeps) {
   const { schema, teams, telemetry, tracing, seams } = deps;
   const acceptedScopes = new AcceptedScopes();
+  const budget = new MemoryBudget(seams.memory, () => telemetry.shed('memory'));
   const upstream = createUpstream(config.upstream, telemetry, acceptedScopes, seams.wire, tracing);
   const urls = config.redis?.map(url => url.reveal());
   const redis = urls && connectRedis(urls, error => telemetry.redisFault('connect', error));
@@ -92,7 +96,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
     telemetry,
     scopeOf: createScoper(config.sessionSecrets[0]),
     events: createEventsClient(config.eventsSearchParam),
-    backfillLimiter: new BackfillLimiter(),
+    backfillLimiter: new BackfillLimiter(budget),
     eventStatisticsLimit: config.eventStatisticsLimit,
     lifetimes: lifetimesOf(schema),
     sessions: createSessions({
@@ -124,6 +128,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
     shared,
     generations,
     acceptedScopes,
+    budget,
     /** Waits for running exports and polls, and closes every connection. */
     async close(): Promise<void> {
       clearInterval(judging);

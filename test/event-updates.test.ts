@@ -8,8 +8,10 @@ import { follow, type ReadBetween } from '../src/domains/events/tail.js';
 import { type EventUpdate, type FleetTail, updatesAfter } from '../src/domains/events/updates.js';
 import { cursorAt, positionIn, updatesListId } from '../src/domains/events/updates-cursor.js';
 import { BadUserInput, Forbidden, UpstreamUnavailable } from '../src/errors.js';
+import { MemoryBudget } from '../src/lib/memory-budget.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { counted } from './support/metrics.js';
 import { type RedisServer, startRedis } from './support/redis.js';
 import { type Heard, overSse, overWebsocket } from './support/streams.js';
 import { until, untilLater } from './support/until.js';
@@ -288,12 +290,12 @@ describe('the updates after a position', () => {
         const found: EventUpdate[] = [];
         const { signal } = new AbortController();
         const catchUp = {
-          begin: async () => () => {},
+          begin: async () => ({ read, forget() {}, end() {} }),
           async foundNew() {
             foundNew += 1;
           },
         };
-        for await (const update of updatesAfter(position, states, read, list, signal, catchUp)) found.push(update);
+        for await (const update of updatesAfter(position, states, list, signal, catchUp)) found.push(update);
         return found;
       },
     };
@@ -459,24 +461,59 @@ test('a listener learns of a gap at once, even if nothing more comes', async () 
   }
 });
 
+test('a client that missed more than its credential may hold in memory learns of a gap, and then nothing is held', async () => {
+  let events: object[] = [];
+  const { wire } = fakeWire(() => eventPage(events));
+  const memory = { total: 100_000_000, perOwner: 1_000_000, perResponse: 1_000_000 };
+  const gateway = await startGateway({ wire, env, seams: { memory } });
+  const hear = (selection: string, after?: string) => {
+    const document = `subscription ($after: String) { eventUpdates(after: $after) { ${selection} } }`;
+    const heard = overSse(gateway.url, { query: document, variables: { after } });
+    open.push(heard);
+    return heard;
+  };
+  try {
+    const start = hear('cursor');
+    await until(() => start.results.length === 1);
+    const embeddings = Array<number>(2_000).fill(0.123456);
+    events = Array.from({ length: 60 }, (_, index) => {
+      return { _id: `e${index}`, lastUpdated: new Date().toISOString(), vectorIndex: { embeddings } };
+    });
+    const plain = hear('gap event { id }', lastCursor(start));
+    await until(() => plain.results.length === 60);
+    const large = hear('gap event { vectorIndex { embeddings } }', lastCursor(start));
+    await until(() => large.results.length > 0);
+    expect(updatesIn(large)).toEqual([{ gap: true, event: null }]);
+    expect(updatesIn(plain).some(({ gap }) => gap)).toBe(false);
+    for (const { stop } of [start, plain, large]) stop();
+    await until(async () => (await counted(gateway.url, 'gateway_held_bytes')) === 0);
+  } finally {
+    await gateway.close();
+  }
+});
+
 test('eight listeners of a credential catch up at a time, the next begins when one ends, and another credential does not wait', async () => {
-  const backfillLimiter = new BackfillLimiter();
+  const budget = new MemoryBudget();
+  const backfillLimiter = new BackfillLimiter(budget);
   const { signal } = new AbortController();
   const [one, other] = ['one', 'other'] as Scope[] as [Scope, Scope];
-  const ends = await Promise.all(Array.from({ length: 8 }, () => backfillLimiter.begin(one, signal)));
+  const begun = await Promise.all(Array.from({ length: 8 }, () => backfillLimiter.begin(one, signal)));
   let hasBegun = false;
-  const ninth = backfillLimiter.begin(one, signal).then(end => {
+  const ninth = backfillLimiter.begin(one, signal).then(backfill => {
     hasBegun = true;
-    return end;
+    return backfill;
   });
   const leaving = new AbortController();
   const tenth = backfillLimiter.begin(one, leaving.signal);
-  (await backfillLimiter.begin(other, signal))();
+  (await backfillLimiter.begin(other, signal)).end();
   leaving.abort(new Error('The client has gone'));
   await expect(tenth).rejects.toThrow('The client has gone');
   expect(hasBegun).toBe(false);
-  ends[0]?.();
-  (await ninth)();
+  begun[0]?.claim.reserveForParsing(1_000);
+  expect(budget.held).toBe(3_000);
+  begun[0]?.end();
+  expect(budget.held).toBe(0);
+  (await ninth).end();
   // The signal is that of the whole subscription, which catches up again and again.
   expect(getEventListeners(signal, 'abort')).toHaveLength(0);
 });

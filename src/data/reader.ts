@@ -164,19 +164,19 @@ async function fetchRead(
 }
 
 /**
- * Reads from the service itself, past the cache, until the signal of `auth` aborts.
+ * Reads from the service itself, past the cache, until the signal of `auth` aborts. `bytes` is the length of the text.
  * @throws GatewayError
  */
 export async function readUncached<T, Embeddings>(
   deps: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
   given: Read<T, Embeddings>,
   auth: RequestAuth,
-): Promise<{ readonly value: T; readonly skipped: readonly SkippedRecord[] }> {
+): Promise<{ readonly value: T; readonly skipped: readonly SkippedRecord[]; readonly bytes: number }> {
   const read = given as AnyRead;
-  const { value, embeddings } = await fetchRead(deps, read, auth, auth.cancellation.signal);
+  const { value, embeddings, bytes } = await fetchRead(deps, read, auth, auth.cancellation.signal);
   const cached = value as CachedValue;
   const joined = embeddings === undefined ? cached.value : read.join?.(cached.value, embeddings.value);
-  return { value: joined as T, skipped: cached.skipped };
+  return { value: joined as T, skipped: cached.skipped, bytes };
 }
 
 /** Names every reason that the service may have for a 404: it does not tell them apart, and another call to find out is not worth it. */

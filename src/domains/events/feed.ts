@@ -6,6 +6,7 @@ import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import { perScope } from '../../data/upstream/breaker.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import { Bulkhead } from '../../lib/bulkhead.js';
+import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { EventQuery, EventsClient } from './client.js';
 import { follow, reviveVectors } from './tail.js';
@@ -17,12 +18,17 @@ const maxConcurrent = 8;
 /** More than one credential can open. */
 const maxQueued = 100_000;
 
-/** Lets a few listeners of each credential read at a time what they have missed. The others wait in order. */
+/** Lets a few listeners of each credential read at a time what they have missed, and counts the memory of that. The others wait in order. */
 export class BackfillLimiter {
   readonly #bulkheads = perScope(() => new Bulkhead(maxConcurrent, maxQueued));
+  readonly #budget: MemoryBudget;
 
-  /** Waits for a place. @returns the function that gives it back @throws the reason of the signal when that aborts */
-  async begin(scope: Scope, signal: AbortSignal): Promise<() => void> {
+  constructor(budget: MemoryBudget) {
+    this.#budget = budget;
+  }
+
+  /** Waits for a place. @returns a claim for what is read, and the function that gives both back @throws the reason of the signal when that aborts */
+  async begin(scope: Scope, signal: AbortSignal): Promise<{ readonly claim: Claim; end(): void }> {
     signal.throwIfAborted();
     const bulkhead = this.#bulkheads.memo(scope);
     await new Promise<void>((resolve, reject) => {
@@ -36,7 +42,14 @@ export class BackfillLimiter {
       signal.addEventListener('abort', withdraw, { once: true });
       bulkhead.enter(waiter);
     });
-    return () => bulkhead.leave();
+    const claim = this.#budget.claim(scope);
+    return {
+      claim,
+      end() {
+        claim.release();
+        bulkhead.leave();
+      },
+    };
   }
 }
 
@@ -55,9 +68,19 @@ interface FeedDeps extends ReaderDeps {
 export const eventUpdates =
   (query: EventQuery, vectors: boolean, after: string | undefined) =>
   async (deps: FeedDeps, { credential, scope, cancellation: { signal } }: RequestAuth): Promise<Feed<EventUpdate>> => {
-    const pages = (signal: AbortSignal) => {
-      const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
-      return deps.events.between(query, vectors, async read => (await readUncached(deps, read, auth)).value);
+    const pages = (signal: AbortSignal, claim?: Claim) => {
+      const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata(undefined, claim) };
+      let kept = 0;
+      const keep = (bytes: number) => {
+        kept = bytes;
+        claim?.force(kept);
+      };
+      const read = deps.events.between(query, vectors, async page => {
+        const { value, bytes } = await readUncached(deps, page, auth);
+        keep(kept + bytes);
+        return value;
+      });
+      return { read, forget: () => keep(0) };
     };
     /** What is about to be sent must be in the next list. */
     const renew = () => deps.cache.generations.renew(eventsTag(scope));
@@ -70,7 +93,7 @@ export const eventUpdates =
       {
         revive: reviveVectors,
         async ask(before, signal) {
-          const tail = await follow(pages(signal), before, Date.now());
+          const tail = await follow(pages(signal).read, before, Date.now());
           if (tail.sent !== before?.sent) await renew();
           return { ...tail, gateway: deps.polling.id };
         },
@@ -79,8 +102,11 @@ export const eventUpdates =
       },
       signal,
     );
-    const updates = updatesAfter(position, tails, pages(signal), list, signal, {
-      begin: () => deps.backfillLimiter.begin(scope, signal),
+    const updates = updatesAfter(position, tails, list, signal, {
+      async begin() {
+        const { claim, end } = await deps.backfillLimiter.begin(scope, signal);
+        return { ...pages(signal, claim), end };
+      },
       foundNew: renew,
     });
     return {

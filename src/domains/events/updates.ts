@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refusalOf } from '../../data/polling/state-message.js';
+import { RateLimited } from '../../errors.js';
 import type { ListId } from '../../graphql/connection.js';
 import type { Event } from './model.js';
 import { compareKeys, hashOf, type ReadBetween, readSince, type Tail, updateKey, updateTime } from './tail.js';
@@ -24,10 +25,19 @@ const maxMissed = 2_000;
 const maxReads = 3;
 const retryMs = { first: 500, max: 30_000 };
 
+/** Reads from the service what one listener has missed, and counts it. */
+interface Backfill {
+  readonly read: ReadBetween;
+  /** What was read is needed no more. */
+  forget(): void;
+  /** Everything is sent. */
+  end(): void;
+}
+
 /** What to do about updates that are read from the service itself, because the tails do not have them. */
 interface CatchUp {
-  /** Waits until they may be read. Returns the function to call once they are sent. */
-  begin(): Promise<() => void>;
+  /** Waits until they may be read. */
+  begin(): Promise<Backfill>;
   /** Is called before updates are sent that no poll has found yet. */
   foundNew(): Promise<void>;
 }
@@ -41,7 +51,6 @@ interface CatchUp {
 export async function* updatesAfter(
   after: Position | undefined,
   tails: AsyncIterable<{ readonly state: FleetTail }>,
-  read: ReadBetween,
   list: ListId,
   signal: AbortSignal,
   catchUp: CatchUp,
@@ -54,12 +63,12 @@ export async function* updatesAfter(
       return { kind: null, cursor: cursorAt(position, list), event: null, gap };
     };
     const isMissing = position !== undefined && (last === undefined || !continues(tail, last));
-    const end = isMissing ? await catchUp.begin() : undefined;
+    const backfill = isMissing ? await catchUp.begin() : undefined;
     try {
       const found: Found | undefined =
-        position === undefined || !isMissing
+        position === undefined || backfill === undefined
           ? { events: eventsSince(tail, last), isComplete: true }
-          : await missedSince(position, read, signal);
+          : await missedSince(position, backfill, signal);
       last = found?.isComplete ? tail : undefined;
       if (position === undefined || found === undefined) {
         last = tail;
@@ -87,7 +96,7 @@ export async function* updatesAfter(
         yield { kind, cursor: cursorAt(position, list), event, gap: false };
       }
     } finally {
-      end?.();
+      backfill?.end();
     }
   }
 }
@@ -109,10 +118,18 @@ const continues = (tail: FleetTail, last: FleetTail) =>
 const eventsSince = (tail: FleetTail, last: FleetTail | undefined): readonly Event[] =>
   tail.updates.slice(tail.updates.length - (tail.sent - (last?.sent ?? tail.sent))).map(({ event }) => event);
 
-/** Reads what the client has missed, the oldest update first; undefined if that is too much. Tries again while the service fails. */
-async function missedSince(position: Position, read: ReadBetween, signal: AbortSignal): Promise<Found | undefined> {
+/**
+ * Reads what the client has missed, the oldest update first; undefined if that is too much, also for the memory that its credential may hold. Tries
+ * again while the service fails, or this process has no memory.
+ */
+async function missedSince(
+  position: Position,
+  { read, forget }: Backfill,
+  signal: AbortSignal,
+): Promise<Found | undefined> {
   let pause = retryMs.first;
   for (let reads = 1; ; reads += 1) {
+    forget();
     try {
       const list = await readSince(read, position.from, maxMissed, Date.now());
       if (list === undefined) return undefined;
@@ -124,7 +141,10 @@ async function missedSince(position: Position, read: ReadBetween, signal: AbortS
       return { events, seen: new Map([...position.seen, ...current]), isComplete: list.isComplete };
     } catch (error) {
       if (signal.aborted || refusalOf(error) !== undefined) throw error;
+      // The limit of the gateway; that of the service has passed soon.
+      if (error instanceof RateLimited && error.upstream === undefined) return undefined;
     }
+    forget();
     await sleep(pause, undefined, { signal });
     pause = Math.min(pause * 2, retryMs.max);
     reads = 0;

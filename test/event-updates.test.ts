@@ -282,20 +282,29 @@ describe('the updates after a position', () => {
         ...(await follow(read, last, base + seconds * 1_000)),
         gateway,
       }),
-      async messages(after: string | undefined, tails: readonly FleetTail[]): Promise<EventUpdate[]> {
+      /** @param isLeaving whether the client leaves with the first message. */
+      async messages(
+        after: string | undefined,
+        tails: readonly FleetTail[],
+        isLeaving = false,
+      ): Promise<EventUpdate[]> {
         const position = after === undefined ? undefined : positionIn(after, list);
         const states = (async function* () {
           for (const state of tails) yield { state };
         })();
         const found: EventUpdate[] = [];
-        const { signal } = new AbortController();
+        const leaving = new AbortController();
+        const { signal } = leaving;
         const catchUp = {
           begin: async () => ({ read, forget() {}, end() {} }),
           async foundNew() {
             foundNew += 1;
           },
         };
-        for await (const update of updatesAfter(position, states, list, signal, catchUp)) found.push(update);
+        for await (const update of updatesAfter(position, states, list, signal, catchUp)) {
+          found.push(update);
+          if (isLeaving) leaving.abort();
+        }
         return found;
       },
     };
@@ -383,6 +392,15 @@ describe('the updates after a position', () => {
       expect(found.length).toBeLessThanOrEqual(700);
     }
     expect(new Set(found).size).toBe(700);
+  });
+
+  test('end when the client has gone', async () => {
+    const service = world();
+    const first = await service.tail(undefined, 1);
+    const [start] = await service.messages(undefined, [first]);
+    for (const id of ['a', 'b', 'c']) service.set(id, 2);
+    expect(await service.messages(start?.cursor, [first])).toHaveLength(3);
+    expect(await service.messages(start?.cursor, [first], true)).toHaveLength(1);
   });
 
   test('are no gap, however long the list had no updates', async () => {

@@ -85,6 +85,8 @@ export async function* updatesAfter(
       position = { from, fromHash, seen: current };
       const known = new Map(tail.known);
       for (const [index, event] of fresh.entries()) {
+        // The client may leave while it takes the one before.
+        if (signal.aborted) return;
         const key = updateKey(event);
         current.set(hashOf(key), updateTime(key));
         // Only what was read and sent completely may be skipped from now on.

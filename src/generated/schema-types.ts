@@ -441,8 +441,7 @@ export type EventFacet = {
 /**
  * Selects events. An event must match every member that is set, and at least one value of each list. If you leave out a range or a score, the
  * service uses its default. To get events with any score, set both minimums to 0. To get older events, set `from`. The service does not document
- * whether an event without impacted entities can match. As parameters of a URL, where a letter outside ASCII takes up to twelve characters, a filter has
- * at most 7,000 characters.
+ * whether an event without impacted entities can match. In a URL, all of it must have at most 7,000 characters.
  */
 export type EventFilter = {
   /** Names of procurement datapoints, at most 100, each at most 255 characters and without a comma. Left out, null or empty: any. */

@@ -168,6 +168,7 @@ export async function createServer(deps: ServerDeps) {
   const execution = {
     schema,
     services,
+    executePlanned,
     deadlineMs,
     authentication,
     documentChecks,
@@ -175,7 +176,7 @@ export async function createServer(deps: ServerDeps) {
     introspection,
     explains,
   };
-  const apollo = await registerGraphql(app, { ...execution, responseCache, executePlanned });
+  const apollo = await registerGraphql(app, { ...execution, responseCache });
   const subscriptions = registerSubscriptions(app, {
     ...execution,
     apollo,

@@ -1,13 +1,17 @@
 import { connect } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import type { GraphQLObjectType } from 'graphql';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../src/http/limits/concurrency-limit.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
-import { runYielding } from '../src/lib/run.js';
+import { runYielding, takeTurn } from '../src/lib/run.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { createSchema } from '../src/schema.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { startWithHeld } from './support/held-service.js';
+import { hold } from './support/hold.js';
 import { counted } from './support/metrics.js';
-import { overWebsocket } from './support/streams.js';
+import { overWebsocket, rawSocket } from './support/streams.js';
 import { hangMs, until } from './support/until.js';
 
 let sandbox: Sandbox;
@@ -365,4 +369,135 @@ test('a request whose client hangs up before or after its body has arrived count
   } finally {
     await gateway.close();
   }
+});
+
+/** Counts turns of the event loop. */
+function countTurns() {
+  let turns = 0;
+  let timer = setImmediate(function turn() {
+    turns += 1;
+    timer = setImmediate(turn);
+  });
+  return { count: () => turns, stop: () => clearImmediate(timer) };
+}
+
+/** Longer than what may begin in one turn. */
+function block(): void {
+  for (const end = performance.now() + 12; performance.now() < end; );
+}
+
+describe('work that goes on in promises', () => {
+  const begun: string[] = [];
+  const turns: number[] = [];
+  let counting: ReturnType<typeof countTurns>;
+  beforeEach(() => {
+    begun.length = 0;
+    turns.length = 0;
+    counting = countTurns();
+  });
+  afterEach(() => counting.stop());
+
+  const work = async (client: string, name: string, subject: object = {}, isLong = true) => {
+    await takeTurn(client, subject);
+    await new Promise(resolve => process.nextTick(resolve));
+    if (isLong) block();
+    begun.push(name);
+    turns.push(counting.count());
+  };
+
+  test('begins in a turn of its own where it is long, and clients take turns', async () => {
+    const names = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2'];
+    await Promise.all(names.map(name => work(name.slice(0, 1), name)));
+    expect(begun).toEqual(['a1', 'a2', 'b1', 'a3', 'b2', 'a4']);
+    for (const [index, turn] of turns.slice(2).entries()) expect(turn).toBeGreaterThan(turns[index] ?? 0);
+  });
+
+  test('waits for no other turn where it is short', async () => {
+    await Promise.all(Array.from({ length: 100 }, (_, index) => work('a', `${index}`, {}, false)));
+    expect(new Set(turns).size).toBeLessThan(100);
+  });
+
+  test('goes on in the same turn for one subject', async () => {
+    const subject = {};
+    for (let time = 0; time < 100; time += 1) await work('a', `${time}`, subject, false);
+    expect(new Set(turns).size).toBeLessThan(100);
+  });
+});
+
+describe('values of many subscriptions that wait for one call', () => {
+  const watched = 30;
+  const fieldOf = (type: string, field: string) => {
+    const found = (createSchema().getType(type) as GraphQLObjectType).getFields()[field];
+    if (found === undefined) throw new Error(`${type} has no ${field}`);
+    return found;
+  };
+  const companies = fieldOf('Market', 'companies');
+  const totalCount = fieldOf('CompanyConnection', 'totalCount');
+  const { resolve } = companies;
+  const query = `subscription ($first: Int!) {
+    jobProgress(marketId: 1) { market { companies(first: $first) { totalCount nodes { domain } } } }
+  }`;
+  let asked: number;
+  let turns: number[];
+  let counting: ReturnType<typeof countTurns>;
+  let gateway: TestGateway;
+  let socket: ReturnType<typeof rawSocket>;
+  let release: () => void;
+
+  beforeEach(async () => {
+    asked = 0;
+    turns = [];
+    counting = countTurns();
+    companies.resolve = (...given) => {
+      asked += 1;
+      return resolve?.(...given);
+    };
+    totalCount.resolve = () => {
+      block();
+      turns.push(counting.count());
+      return 0;
+    };
+    sandbox.reset();
+    release = hold(sandbox, /companies/);
+    gateway = await startGateway({ sandbox });
+    socket = rawSocket(gateway.url);
+    await socket.introduce();
+    for (let first = 1; first <= watched; first += 1) {
+      socket.send({ id: `${first}`, type: 'subscribe', payload: { query, variables: { first } } });
+    }
+    await until(() => asked === watched);
+    // What waits for no call is not held up.
+    const { results, stop } = overWebsocket(gateway.url, {
+      query: 'subscription { jobProgress(marketId: 1) { phase } }',
+    });
+    await until(() => results.length === 1);
+    stop();
+  });
+  afterEach(async () => {
+    Object.assign(companies, { resolve });
+    Object.assign(totalCount, { resolve: undefined });
+    counting.stop();
+    socket.socket.terminate();
+    await gateway.close();
+  });
+
+  test('are executed in turns of the event loop of their own, and none is lost', async () => {
+    release();
+    await until(() => turns.length === watched);
+    const atOnce = turns.map(turn => turns.filter(other => other === turn).length);
+    expect(Math.max(...atOnce)).toBeLessThanOrEqual(2);
+    await until(() => socket.messages.filter(({ type }) => type === 'next').length === watched);
+    for (const { payload } of socket.messages.filter(({ type }) => type === 'next')) {
+      expect(payload.errors).toBeUndefined();
+    }
+  });
+
+  test('are not executed once their clients have gone', async () => {
+    release();
+    await until(() => turns.length > 0);
+    socket.socket.terminate();
+    await until(async () => (await counted(gateway.url, 'gateway_live_pollers')) === 0);
+    for (let turn = 0; turn < watched; turn += 1) await nextTurn();
+    expect(turns.length).toBeLessThan(watched);
+  });
 });

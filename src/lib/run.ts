@@ -88,3 +88,43 @@ function nextTurn(): void {
   while (spentMs < maxMs && waiting.size > 0) waiting.take()?.();
   if (waiting.size === 0) queuedSince = undefined;
 }
+
+/** When `takeTurn` let the first piece of work begin in this turn; undefined: none has begun. */
+let begunAt: number | undefined;
+/** What it last let something be done for. */
+let owner: object | undefined;
+const turns = new FairQueue<() => void>(1);
+
+/**
+ * Waits until work may begin that goes on in promises, which nothing can time. What the work before needs no input or output for is done by then, and
+ * counts: after 10 ms, others wait for a later turn of the event loop.
+ * @param client whose work it is: clients take turns.
+ * @param subject what the work is for. It goes on at once while nothing else waits.
+ */
+export async function takeTurn(client: string | undefined, subject: object): Promise<void> {
+  if (turns.size === 0 && (begunAt === undefined || owner === subject) && isTimeLeft()) owner = subject;
+  else
+    await new Promise<void>(resolve => {
+      turns.add(client, () => {
+        owner = subject;
+        resolve();
+      });
+      setImmediate(nextOfTurns);
+    });
+}
+
+/** Runs once for each that waits: Node.js runs all that can go on between two such calls. */
+function nextOfTurns(): void {
+  if (isTimeLeft()) turns.take()?.();
+  else setImmediate(nextOfTurns);
+}
+
+function isTimeLeft(): boolean {
+  if (begunAt === undefined) {
+    begunAt = performance.now();
+    setImmediate(() => {
+      begunAt = undefined;
+    });
+  }
+  return performance.now() - begunAt < maxMs;
+}

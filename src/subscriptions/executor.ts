@@ -3,13 +3,15 @@ import { createSourceEventStream, GraphQLError, type GraphQLFormattedError, Kind
 import { type BrowserSession, Context, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';
 import { Forbidden, Overloaded } from '../errors.js';
-import { executeWithFewErrors } from '../graphql/executor/execute.js';
+import { executeOperation } from '../graphql/executor/execute.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import { executeRead, type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
 import { causeOf, maskError, withoutSuggestions } from '../http/mask-error.js';
 import type { Claim } from '../lib/memory-budget.js';
+import { takeTurn } from '../lib/run-yielding.js';
+import { sharedRun } from '../lib/shared-run.js';
 import {
   newOperationInfo,
   type OperationInfo,
@@ -20,7 +22,8 @@ import { addResponseMetadata, ResponseMetadata } from '../observability/response
 import type { Operation } from './operations.js';
 
 /** What executing needs: the dependencies of the GraphQL route, and its Apollo server. */
-export interface ExecutorDeps extends Pick<GraphqlRouteDeps, 'schema' | 'services' | 'deadlineMs' | 'introspection'> {
+export interface ExecutorDeps
+  extends Pick<GraphqlRouteDeps, 'schema' | 'services' | 'executePlanned' | 'deadlineMs' | 'introspection'> {
   readonly apollo: ApolloServer<Context>;
   readonly requestAdmission: Pick<RequestAdmission, 'beginOperation'>;
   /** Receives errors that clients do not see. */
@@ -83,22 +86,32 @@ export class Executor {
     throw new RefusedOperation((source.errors ?? []).map(asBadUserInput));
   }
 
-  /** The response to one value of a feed, with loaders of its own. */
-  event(
+  /** The response to one value of a feed, with loaders of its own. Values of all feeds take turns. @throws the signal's reason */
+  async event(
     operation: Operation,
     rootValue: unknown,
     identity: Identity,
     signal: AbortSignal,
     claim: Claim,
   ): Promise<Outcome> {
-    const { schema } = this.#deps;
-    const { document, operationName, variables: variableValues } = operation;
+    const { document, operationName, variables } = operation;
+    const turn = sharedRun(async () => {
+      await takeTurn(identity.scope, signal);
+      signal.throwIfAborted();
+    });
+    // Before its deadline begins.
+    await turn();
     const metadata = new ResponseMetadata(newOperationInfo(), claim);
-    return this.#within(identity, signal, metadata, async contextValue => {
-      const given = { document, rootValue, contextValue, variableValues, operationName };
-      const { data, errors } = await executeWithFewErrors({ schema, ...given });
+    return this.#within(identity, signal, metadata, async context => {
+      const given = { document, operationName, variables: variables ?? undefined, rootValue };
+      const { data = null, errors } = await executeOperation(this.#deps, {
+        ...given,
+        context,
+        turn,
+        client: identity.scope,
+      });
       const masked = errors?.map(error => this.#mask(error, metadata.operation.id));
-      const outcome: Outcome = { data: data ?? null, ...(masked && { errors: masked }) };
+      const outcome: Outcome = { data, ...(masked && { errors: masked }) };
       addResponseMetadata(outcome, metadata);
       return outcome;
     });

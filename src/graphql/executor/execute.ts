@@ -1,6 +1,5 @@
 import {
   type DocumentNode,
-  type ExecutionArgs,
   type ExecutionResult,
   execute,
   type FragmentDefinitionNode,
@@ -25,6 +24,10 @@ export interface ExecutionInput {
   /** As the client sent them. */
   readonly variables: Readonly<Record<string, unknown>> | undefined;
   readonly context: unknown;
+  /** The value of a subscription that is executed. */
+  readonly rootValue?: unknown;
+  /** Waits before each step after something was read. Undefined: a step begins at once. */
+  readonly turn?: (() => Promise<void>) | undefined;
   /** Whose turn it is where the operation is not planned yet. */
   readonly client?: string | undefined;
   /** Whether the client takes a result in parts. If not, `@defer` changes nothing. */
@@ -49,7 +52,7 @@ const maxCachedFields = 20_000;
 const maxPreparedConditions = 3;
 
 /**
- * The compiled executor, which plans every query. It leaves to graphql-js: mutations, subscriptions, invalid variables, and `@skip` or `@include` by a
+ * The compiled executor, which plans every query and subscription. It leaves to graphql-js: mutations, invalid variables, and `@skip` or `@include` by a
  * variable that is not a boolean. A response about the schema is computed once for each document.
  */
 export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
@@ -87,9 +90,9 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
   }
 
   const executePlanned = (given: ExecutionInput) => {
-    const { document, operationName, context, client, defers = false } = given;
+    const { document, operationName, context, rootValue, turn, client, defers = false } = given;
     const operation = getOperationAST(document, operationName);
-    if (operation?.operation !== OperationTypeNode.QUERY) return undefined;
+    if (operation == null || operation.operation === OperationTypeNode.MUTATION) return undefined;
     const schemaResponse = schemaResponses.get(operation);
     if (schemaResponse !== undefined) return schemaResponse;
     const definitions = operation.variableDefinitions ?? [];
@@ -105,8 +108,8 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     const plan = () => planOperation({ schema, fragments, operation, variables }, isDeferred);
     return andThen(ofDocument.get(key) ?? runYielding(client, plan), planned => {
       ofDocument.set(key, planned);
-      const input = { schema, fragments, operation, variables, context, errors: { left: maxErrors } };
-      return andThen(runPlan(planned.root, input), ({ deferred, ...whole }) => {
+      const input = { schema, fragments, operation, variables, context, turn, errors: { left: maxErrors } };
+      return andThen(runPlan(planned.root, input, rootValue), ({ deferred, ...whole }) => {
         const result: PlannedResult = deferred.length === 0 ? whole : withLaterParts(whole, deferred, input);
         if (isAboutSchema(operation) && result.deferred === undefined) schemaResponses.set(operation, result);
         return result;
@@ -124,9 +127,15 @@ const keyOf = (
   values: readonly unknown[],
 ) => `${number} ${name?.value} ${defers} ${values}`;
 
-/** Executes an operation with graphql-js. The result has its first errors, and one that stands for the others. */
-export async function executeWithFewErrors(args: ExecutionArgs): Promise<ExecutionResult> {
-  const result = await execute(args);
+/** Executes an operation by a plan, or with graphql-js. The result has its first errors, and one that stands for the others. */
+export async function executeOperation(
+  { schema, executePlanned }: { readonly schema: GraphQLSchema; readonly executePlanned: PlanExecutor | undefined },
+  input: ExecutionInput,
+): Promise<PlannedResult> {
+  const planned = await executePlanned?.(input);
+  if (planned !== undefined) return planned;
+  const { document, operationName, variables: variableValues, context: contextValue, rootValue } = input;
+  const result = await execute({ schema, document, operationName, variableValues, contextValue, rootValue });
   const { errors = [] } = result;
   return errors.length > maxErrors ? { ...result, errors: [...errors.slice(0, maxErrors), moreErrors] } : result;
 }

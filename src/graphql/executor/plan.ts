@@ -217,9 +217,9 @@ export function planOperation(
     return { kind: 'abstract', nonNull, type, objects: new Map(objects) };
   }
 
-  // A schema has a type for queries.
-  const queryType = schema.getQueryType() as GraphQLObjectType;
-  const root = planObject(queryType, [{ node: operation.selectionSet, within: undefined }], new Set());
+  // A valid operation has a type.
+  const rootType = schema.getRootType(operation.operation) as GraphQLObjectType;
+  const root = planObject(rootType, [{ node: operation.selectionSet, within: undefined }], new Set());
   return { root, size };
 }
 

@@ -24,6 +24,8 @@ export interface PlanInput extends PlannableOperation {
   readonly context: unknown;
   /** How many errors the response may still have, in all its parts; below 0 once `moreErrors` stands for the others. */
   readonly errors: { left: number };
+  /** See `ExecutionInput`. */
+  readonly turn?: (() => Promise<void>) | undefined;
 }
 
 /** What an execution left for later at one object of its result. */
@@ -183,7 +185,9 @@ class PlanExecution {
   #valueAt(field: FieldPlan, plan: ValuePlan, at: ResponsePosition, value: unknown): unknown {
     if (!isPromise(value)) return this.#complete(field, plan, at, value);
     this.#waitingFor += 1;
-    Promise.resolve(value).then(
+    const { turn } = this.#input;
+    const promise = Promise.resolve(value);
+    (turn === undefined ? promise : promise.finally(turn)).then(
       settled => this.#settle(field, plan, at, settled),
       error => this.#settle(field, plan, at, error, true),
     );

@@ -8,8 +8,7 @@ import type { FastifyInstance } from 'fastify';
 import { type DocumentNode, GraphQLError, type GraphQLFormattedError, type GraphQLSchema, Kind } from 'graphql';
 import { Context, type Services } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
-import type { PlannedResult } from '../../graphql/executor/defer.js';
-import { executeWithFewErrors, type PlanExecutor } from '../../graphql/executor/execute.js';
+import { executeOperation, type PlanExecutor } from '../../graphql/executor/execute.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { type ReadDocument, RefusedOperation } from '../../graphql/limits/documents.js';
 import { responseBytes } from '../../graphql/response-text.js';
@@ -182,9 +181,8 @@ export function createApolloPlugin(
           if (operation === undefined) return null;
           const defers = acceptsParts(http?.headers.get('accept'));
           const client = context.metadata.operation.scope;
-          const planned = await executePlanned?.({ document, operationName, variables, context, client, defers });
-          const given = { operationName, variableValues: variables, contextValue: context };
-          const result: PlannedResult = planned ?? (await executeWithFewErrors({ schema, document, ...given }));
+          const input = { document, operationName, variables, context, client, defers };
+          const result = await executeOperation({ schema, executePlanned }, input);
           const { data = null, errors, deferred } = result;
           if (deferred === undefined) {
             const singleResult = { data, ...(errors && { errors: format(errors) }) };

@@ -1328,6 +1328,18 @@ describe('an export to an internal address', () => {
     expect(endpoint.received).toEqual([]);
   });
 
+  test('is not said to have sent nothing if an earlier attempt went out', async () => {
+    const endpoint = await startEndpoint(json(500, {}));
+    const answers = ['127.0.0.1', '127.0.0.1'];
+    gateway = await gatewayWith({}, { seams: { resolve: async () => [answers.shift() ?? '169.254.1.1'] } });
+    const port = new URL(endpoint.url).port;
+    expect(fault(await register(`http://rebinding.example:${port}/`))).toBeUndefined();
+    const { message, attempts } = (await send()).data.exportMarketToEndpoint;
+    expect(attempts).toMatchObject([{ status: 500 }, { fault: 'ADDRESS_REFUSED' }]);
+    expect(endpoint.received).toHaveLength(1);
+    expect(message).not.toContain('Nothing was sent');
+  });
+
   test('is refused in production without https', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);

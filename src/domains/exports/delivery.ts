@@ -80,7 +80,8 @@ export async function deliver(
     attempts.push({ ...attempt, status: end.status, fault: end.fault, milliseconds, explanation: explanationOf(end) });
 
     if (end.fault === 'ADDRESS_REFUSED') {
-      return { attempts, outcome: { kind: 'FAILED', message: `Nothing was sent: ${end.reason}.` } };
+      const message = attempts.length === 1 ? `Nothing was sent: ${end.reason}.` : genericFailure;
+      return { attempts, outcome: { kind: 'FAILED', message } };
     }
     if (end.fault === null && meaningOf(end.status) !== 'exception') {
       return { attempts, outcome: outcomeOfResponse(end.status, end.body?.content ?? {}, html) };

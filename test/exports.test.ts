@@ -1571,6 +1571,25 @@ describe('the record of exports', () => {
     expect(await counted(gateway.url, 'gateway_exports_total', { outcome: 'UNKNOWN' })).toBe(1);
   });
 
+  test('is followed by no call that could still run when it says UNKNOWN', async () => {
+    let lateMs = 0;
+    const { now } = Date;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + lateMs);
+    cleanups.push(() => clock.mockRestore());
+    const endpoint = await startEndpoint((response, request, count) => {
+      // As if this process had been paused.
+      lateMs = 60_000;
+      json(500, {})(response, request, count);
+    });
+    await register(endpoint.url);
+    const { data, errors } = await send();
+    expect(data.exportMarketToEndpoint).toBeNull();
+    expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: false });
+    expect(endpoint.received).toHaveLength(1);
+    lateMs = 80_000;
+    expect((await listed()).nodes[0].outcome).toBe('UNKNOWN');
+  });
+
   test('contains the outcome of an export whose client disconnected', async () => {
     let answer = () => {};
     let arrived = () => {};

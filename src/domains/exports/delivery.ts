@@ -42,7 +42,8 @@ interface DeliveryResult {
   readonly outcome: ExportOutcome;
 }
 
-const attemptMs = 15_000;
+/** The most time that one attempt can take, in milliseconds. */
+export const attemptMs = 15_000;
 const maxRetries = 3;
 /** The most time that all attempts together can take, in milliseconds. */
 export const maxDeliveryMs = (1 + maxRetries) * attemptMs;
@@ -58,8 +59,7 @@ export const realTimer: StartTimer = (milliseconds, fire) => {
 /**
  * Sends a call to an endpoint, with at most 15 s for each attempt. Retries at once, up to 3 times, after a status of 500-599, no response,
  * or a broken connection (docs/upstream-api.md: Expected response). Follows no redirects and uses no proxy.
- * @param record stores all attempts so far, before each attempt but the first, so that no call goes out unrecorded. If it throws, nothing
- *   more is sent.
+ * @param record gets all attempts so far before each attempt, so that no call goes out unrecorded. If it throws, nothing more is sent.
  */
 export async function deliver(
   call: OutboundCall,
@@ -71,7 +71,7 @@ export async function deliver(
   const attempts: ExportAttempt[] = [];
   for (let startsAt = call.startsAt; ; startsAt = new Date()) {
     const attempt = newAttempt(startsAt);
-    if (attempts.length > 0) await record([...attempts, attempt]);
+    await record([...attempts, attempt]);
     const startedAt = performance.now();
     const span = call.parent?.begin('client');
     const end = await attemptOnce(call, guard, startTimer);

@@ -8,9 +8,16 @@ import type { MaybePromise } from '../../lib/run.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { AddressGuard, AddressRefused } from './address-guard.js';
-import { deliver, maxDeliveryMs, newAttempt, type OutboundCall, type StartTimer } from './delivery.js';
+import { attemptMs, deliver, maxDeliveryMs, newAttempt, type OutboundCall, type StartTimer } from './delivery.js';
 import { type EndpointHeader, type ExportUser, resolvedUrl, templateUrl } from './endpoint.js';
-import type { Endpoint, ExportAttempt, ExportOutcome, ExportRecord, TeamState } from './model.js';
+import {
+  type Endpoint,
+  type ExportAttempt,
+  type ExportOutcome,
+  type ExportRecord,
+  statusOf,
+  type TeamState,
+} from './model.js';
 import { type Payload, testPayload } from './payload.js';
 import { createEndpointSeals, newSigningSecret, revealed, rotatedSecrets, signatureHeaders } from './signing.js';
 import {
@@ -92,15 +99,23 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       recordRetry.execute(() =>
         store.change(team, state => ({ value: withProgress(state, call.id, change), result: undefined })),
       );
-    const recordAttempts = (attempts: ExportAttempt[]) =>
-      recordProgress({ attempts }).catch(error => {
-        report(error);
-        throw new UpstreamUnavailable(
-          'The export was sent, but its outcome could not be recorded; read `exports` to see what is known',
-          undefined,
-          false,
-        );
-      });
+    const unrecorded = () =>
+      new UpstreamUnavailable(
+        'The outcome of the export could not be recorded in time; read `exports` to see what is known',
+        undefined,
+        false,
+      );
+    const recordAttempts = async (attempts: ExportAttempt[]) => {
+      // The record began with the first one.
+      if (attempts.length > 1) {
+        await recordProgress({ attempts }).catch(error => {
+          report(error);
+          throw unrecorded();
+        });
+      }
+      // The store took its time, or this process was paused: once the record says UNKNOWN, the export may be retried.
+      if (statusOf(record, Date.now() + attemptMs) !== 'RUNNING') throw unrecorded();
+    };
     let known: ExportOutcome['kind'] | 'UNKNOWN' = 'UNKNOWN';
     try {
       const { attempts, outcome } = await deliver(call, { guard, startTimer }, recordAttempts);

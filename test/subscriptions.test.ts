@@ -11,6 +11,7 @@ import { type Listener, SharedExecution } from '../src/subscriptions/shared-exec
 import type { SubscriptionBounds } from '../src/subscriptions/subscriptions.js';
 import { ask, demoHeaders, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
+import { post, rawConnection } from './support/raw-http.js';
 import { redisPlaces } from './support/redis-cluster.js';
 import { type Heard, overSse, overWebsocket, rawSocket, searchCriteria, startDiscovery } from './support/streams.js';
 import { until, untilLater } from './support/until.js';
@@ -806,6 +807,23 @@ describe('A gateway that ends', () => {
     expect(results).toEqual([{ data: { reviewCompanies: { marketId: '4' } } }]);
     await closing;
   });
+});
+
+test('a gateway that ends lets a stream go that opens only then', async () => {
+  const ending = await startGateway({ sandbox });
+  const accept = ['accept: text/event-stream'];
+  const bytes = post('subscription { eventUpdates { cursor } }', accept).replace('/graphql', '/graphql/stream');
+  const late = rawConnection(ending.url, bytes.slice(0, -1));
+  const other = overWebsocket(ending.url, updates);
+  await until(() => other.results.length === 1);
+  const closing = ending.close();
+  await other.ended;
+  late.socket.write(bytes.slice(-1));
+  await late.ended;
+  late.socket.end();
+  expect(late.statuses()).toEqual([200]);
+  expect(late.received()).not.toContain('event: complete');
+  await closing;
 });
 
 test('a mutation is not taken over GET, and a stream must be asked for', async () => {

@@ -60,6 +60,7 @@ export function createHttpStreams(subscriptions: Subscriptions, authentication: 
     reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
     const stream = new HttpStream(reply.raw, format, subscriptions, identity, operationInfo, disconnect);
     open.add(stream);
+    if (subscriptions.isDraining) stream.leave();
     state.whenClosed(() => {
       open.delete(stream);
       stream.closed();

@@ -54,6 +54,8 @@ interface SubscriptionsDeps extends SharedExecutionDeps {
 /** What the transports share: connections are counted here, and equal subscriptions meet. */
 export class Subscriptions {
   readonly deps: SubscriptionsDeps;
+  /** Whether the gateway ends: then each connection that opens leaves at once. */
+  isDraining = false;
   readonly #executions = new Map<string, SharedExecution>();
   readonly #connections = new Map<Scope, number>();
 

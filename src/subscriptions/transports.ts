@@ -38,7 +38,10 @@ export function registerSubscriptions(app: FastifyInstance, options: Subscriptio
   const beat = sharedRun(() => inSlices(open(), connection => connection.heartbeat()));
   const heartbeat = setInterval(beat, bounds.heartbeatMs);
   app.addHook('onClose', () => clearInterval(heartbeat));
-  app.addHook('preClose', () => drainGradually(open()));
+  app.addHook('preClose', () => {
+    subscriptions.isDraining = true;
+    return drainGradually(open());
+  });
   return subscriptions;
 }
 

@@ -94,6 +94,7 @@ export function registerWebsocket(
       connection.end();
       telemetry.closed(code, connection.operationsStarted, connection.credential);
     });
+    if (subscriptions.isDraining) connection.leave();
     if (socket.protocol !== protocol) {
       connection.close(closeCodes.subprotocolNotAcceptable, `Subprotocol not acceptable: use ${protocol}`);
     }

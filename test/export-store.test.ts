@@ -9,7 +9,7 @@ import { Secret } from '../src/config/secret.js';
 import { createSigner } from '../src/data/cache/signer.js';
 import { connectRedis } from '../src/data/redis.js';
 import { openFileStore } from '../src/domains/exports/file-store.js';
-import { type Endpoint, type ExportRecord, statusOf } from '../src/domains/exports/model.js';
+import { type Endpoint, type ExportRecord, statusOf, teamState } from '../src/domains/exports/model.js';
 import { createRedisStore } from '../src/domains/exports/redis-store.js';
 import {
   earlierExport,
@@ -20,6 +20,7 @@ import {
   withProgress,
 } from '../src/domains/exports/team-state.js';
 import { createTeamStore, type TeamStore, type TextStore } from '../src/domains/exports/team-store.js';
+import { cpuTimeOf } from './support/cpu-time.js';
 import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
@@ -206,6 +207,33 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
     await store.change(team, state => ({ value: withProgress(state, one.id, { outcome: failed }), result: null }));
     expect((await (await open()).read(team)).exports).toEqual([{ ...one, attempts, outcome: failed }]);
   });
+});
+
+test('a state that has not changed is opened once, and never for another team', async () => {
+  const path = await folder();
+  const texts = await openFileStore(path, silentTelemetry);
+  const [store, writer] = [signed(texts), signed(texts)];
+  await begin(writer, team, ended({ id: 'first' }));
+  const read = async () => (await store.read(team)).exports;
+  const [first] = await read();
+  expect((await read())[0]).toBe(first);
+  await begin(writer, team, ended({ id: 'second' }));
+  expect((await read()).map(({ id }) => id)).toEqual(['first', 'second']);
+  const other = 'name:other' as TeamKey;
+  const stolen = await texts.change(team, text => ({ result: text }));
+  await texts.change(other, () => ({ value: stolen, result: undefined }));
+  await read();
+  await expect(store.read(other)).rejects.toMatchObject({ code: 'CONFLICT' });
+});
+
+test('to read a state takes hardly longer for the URLs in it', () => {
+  const withUrls = (redirectUrl: string | null) => {
+    const outcome = { kind: 'DELIVERED', title: 'T', message: 'M', messageText: 'M', redirectUrl } as const;
+    return { endpoints: [], exports: Array.from({ length: 100 }, () => record({ outcome })) };
+  };
+  const timeOf = (state: object) => cpuTimeOf(() => teamState.parse(state));
+  const [plain, full] = [withUrls(null), withUrls(`https://crm.example/${'q'.repeat(60_000)}`)];
+  expect(timeOf(full)).toBeLessThan(3 * timeOf(plain));
 });
 
 describe('the state of a team', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { webUrl } from '../src/data/wire-types.js';
-import { browserUrl } from '../src/domains/exports/model.js';
+import { browserUrl } from '../src/domains/exports/endpoint-response.js';
 import { parseWebUrl } from '../src/lib/web-url.js';
 
 test.each([

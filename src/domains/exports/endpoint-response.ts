@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { closedSet } from '../../data/wire-types.js';
 import { type JsonBounds, jsonObject } from '../../lib/json.js';
-import { browserUrl, type ExportOutcome } from './model.js';
+import { parseWebUrl } from '../../lib/web-url.js';
+import type { ExportOutcome } from './model.js';
 
 type SafeHtml = typeof import('./safe-html.js');
 
@@ -31,6 +32,13 @@ const cutTo = (length: number) =>
   z
     .string()
     .transform(text => (text.length <= length ? text : [...text.slice(0, 2 * length)].slice(0, length).join('')));
+
+/** A URL of any length that a browser may open: only the size of the response bounds it. Every other value reads as null, even if it comes from our own store. */
+export const browserUrl = z
+  .string()
+  .nullable()
+  .transform(url => (url === null ? null : (parseWebUrl(url)?.href ?? null)))
+  .catch(null);
 
 const reference = z.object({
   title: cutTo(maxLength.title),

@@ -1,15 +1,7 @@
 import { z } from 'zod';
 import type { MaybePromise } from '../../lib/run.js';
-import { parseWebUrl } from '../../lib/web-url.js';
 
 const text = z.string();
-
-/** A URL of any length that a browser may open: only the size of the response bounds it. Every other value reads as null, even if it comes from our own store. */
-export const browserUrl = z
-  .string()
-  .nullable()
-  .transform(url => (url === null ? null : (parseWebUrl(url)?.href ?? null)))
-  .catch(null);
 
 /** An endpoint of a team (docs/upstream-api.md: Endpoint registration). The values of its headers are encrypted. */
 const endpoint = z.object({
@@ -37,7 +29,7 @@ const attempt = z.object({
 const reference = z.object({
   title: text,
   message: text.nullable(),
-  url: browserUrl,
+  url: text.nullable(),
   type: z.enum(['OK', 'INFO', 'WARNING', 'ERROR']),
 });
 
@@ -46,7 +38,7 @@ const shownText = { title: text, message: text, messageText: text };
 
 /** The result of an export that has ended (docs/upstream-api.md: Expected response). */
 const outcome = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('DELIVERED'), ...shownText, redirectUrl: browserUrl }),
+  z.object({ kind: z.literal('DELIVERED'), ...shownText, redirectUrl: text.nullable() }),
   z.object({ kind: z.literal('REJECTED'), ...shownText, references: z.array(reference) }),
   z.object({ kind: z.literal('FAILED'), message: text }),
 ]);

@@ -14,6 +14,7 @@ import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/run.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
+import { browserUrl } from './endpoint-response.js';
 import { exportProgress } from './feed.js';
 import { type Endpoint, type ExportRecord, statusOf, type TeamExport, type TeamState } from './model.js';
 import { type Payload, payloadOf } from './payload.js';
@@ -127,6 +128,8 @@ export const exportsResolvers: Resolvers = {
     outcome: record => statusOf(record),
     result: record => (statusOf(record) === 'RUNNING' ? null : endingOf(record)),
   },
+  ExportDelivered: { redirectUrl: ({ redirectUrl }) => browserUrl.parse(redirectUrl) },
+  ExportReference: { url: ({ url }) => browserUrl.parse(url) },
 };
 
 /** How endpoints and exports are identified: a client finds only those of its own team. */

@@ -56,9 +56,15 @@ export function openSigned(signer: Signer, name: string, text: string): TeamStat
  * @param forgets whether a state without a valid signature counts as none, instead of being refused: the secrets do not outlive the process.
  */
 export function createTeamStore(texts: TextStore, signer: Signer, telemetry: Telemetry, forgets: boolean): TeamStore {
+  /** What was opened last: megabytes take tens of milliseconds to open, and no time to compare. */
+  let last: { readonly name: string; readonly text: string; readonly state: TeamState } | undefined;
+
   function stateIn(name: string, text: string | undefined): TeamState {
     if (text === undefined) return emptyTeam;
-    return openSigned(signer, name, text) ?? refused(name);
+    const state = last?.name === name && last.text === text ? last.state : openSigned(signer, name, text);
+    if (state === undefined) return refused(name);
+    last = { name, text, state };
+    return state;
   }
 
   function refused(name: string): TeamState {

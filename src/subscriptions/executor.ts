@@ -10,8 +10,7 @@ import type { Identity } from '../http/authentication.js';
 import { executeRead, type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
 import { causeOf, maskError, withoutSuggestions } from '../http/mask-error.js';
 import type { Claim } from '../lib/memory-budget.js';
-import { takeTurn } from '../lib/run.js';
-import { sharedRun } from '../lib/shared-run.js';
+import { sharedRun, takeTurn } from '../lib/run.js';
 import {
   newOperationInfo,
   type OperationInfo,

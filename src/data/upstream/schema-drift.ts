@@ -102,9 +102,13 @@ export function requiredRecords<T extends z.ZodType>(name: string, schema: T) {
 
 /** The same for a list that may be missing; empty if the service sends none, or something that is not a list. */
 export function records<T extends z.ZodType>(name: string, schema: T) {
+  const { parseAll, parseEach } = recordParsers(name, schema);
   const list = z.array(z.unknown()).nullish();
   return z.union([
-    list.transform(items => items ?? []).pipe(requiredRecords(name, schema)),
+    list.transform(items => {
+      if (items == null) return [];
+      return parseAll(items) ?? items.map(parseEach).filter(item => item !== null);
+    }),
     drifted<z.output<T>[]>([], `${name}[]`),
   ]);
 }

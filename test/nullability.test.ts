@@ -19,6 +19,8 @@ const maybeNull = new Set([
   'Export.result',
   'Export.retriedBy',
   'Export.retryOf',
+  'ExportDelivered.redirectUrl',
+  'ExportReference.url',
   // What the record may lack.
   ...['name', 'subtitle', 'description', 'dateCreated', 'companyCount', 'headerImageUrl', 'reviewStatus'].map(
     name => `Market.${name}`,

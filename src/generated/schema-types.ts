@@ -199,7 +199,7 @@ export type CompanyFilter = {
   readonly operatesIn?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** Range of `Company.overallMomentum`. A company without this value does not match any range. */
   readonly overallMomentum?: InputMaybe<FloatRange>;
-  /** Text that must occur in name, domain or description, 1 to 100 characters. Case does not matter. */
+  /** Text that must occur in name, domain or description, at most 100 characters. Case does not matter. */
   readonly search?: InputMaybe<Scalars['String']['input']>;
 };
 

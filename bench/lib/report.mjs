@@ -105,7 +105,7 @@ export function results({ ratios, missing, rounds, busy, minutes }) {
 | Servers | ${peers.map(name => `${name} ${dependencies[name]}`).join(', ')}, Redis ${redis} |
 | \`npm start\` | \`node ${startFlags.join(' ')}\` |
 
-Each figure is the median of ${rounds} rounds. [results.json](results.json) has all: CPU, requests per second, latencies, memory, upstream calls.
+Each figure is the median of ${rounds} rounds. [results.json](results.json) has all.
 
 <picture>
 <source media="(prefers-color-scheme: dark)" srcset="results-dark.svg">
@@ -125,7 +125,6 @@ ${ratioTable(targets)}
 - Differences below 15 % are ties: single rounds differ by 20 to 40 %.
 - The service is a stub that answers at once. Beside a real one, no client notices the CPU time of any of these servers.
 - The peers do less: no rate limits, bounds of memory and calls, or metrics.
-- The peers have a cache of ${cacheSeconds} s for each credential. Faster settings may exist.
-- "The best of the others" may be another server in each round.
+- The peers have a cache of ${cacheSeconds} s for each credential.
 ${missing.length === 0 ? '' : `\n## Not measured\n\n${missing.map(line => `- ${line}`).join('\n')}\n`}`;
 }

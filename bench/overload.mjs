@@ -258,16 +258,16 @@ function report(rows) {
   return `# Overload
 
 \`npm run overload\` wrote this page: version ${version}, Node ${process.version}, ${cpus()[0]?.model ?? 'unknown processor'}. The gateway has one core, and
-${upstreamConnections} connections, so that the core is overloaded; the load, the service (${serviceMs} ms for each call) and HAProxy with \`docs/operations/haproxy.cfg\` the other.
+${upstreamConnections} connections to the service, so that this core is the bottleneck. The load, the service (${serviceMs} ms for each call) and HAProxy with \`docs/operations/haproxy.cfg\` share the other.
 
 | Workload | Through | Capacity | Sent | Answered, of the capacity | p99 at a tenth of it | p99 at ${timesCapacity} times | in the first ${adaptingSeconds} s | Slowest \`/healthz\` | Quiet client |
 |---|---|---|---|---|---|---|---|---|---|
 ${lines.join('\n')}
 
 - Bounds. ${bounds.join('; ')}.
-- The workloads: [benchmark](../bench/README.md#workloads). Here, each request for embeddings is another.
+- The workloads: [benchmark](../bench/README.md#workloads). Here, no two requests for embeddings are alike.
 - Capacity: the most responses in a second that 4, 16 or 64 connections got without a refusal, before and after.
 - ${timesCapacity} times: requests arrive at a steady rate on ${maxConnections} connections for ${seconds} s. The limit of operations adapts in the first ${adaptingSeconds} s, which do not count for the p99.
-- Quiet client: the share of its ${quietRate} requests a second, from an address of its own, that are answered while another client sends ${timesCapacity} times the capacity.
+- Quiet client: what is answered of its ${quietRate} requests a second, from another address than the flood's.
 `;
 }

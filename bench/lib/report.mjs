@@ -123,7 +123,7 @@ ${ratioTable(targets)}
 ## What the figures do not say
 
 - Differences below 15 % are ties: single rounds differ by 20 to 40 %.
-- The service is a stub that answers at once. Beside a real one, no client notices the CPU time of any of these servers.
+- The service is a stub that answers at once: beside a real one, no client notices this time.
 - The peers do less: no rate limits, bounds of memory and calls, or metrics.
 - The peers have a cache of ${cacheSeconds} s for each credential.
 ${missing.length === 0 ? '' : `\n## Not measured\n\n${missing.map(line => `- ${line}`).join('\n')}\n`}`;

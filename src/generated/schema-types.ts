@@ -699,7 +699,7 @@ export type ExportFailed = ExportEnding & {
   readonly exportId: Scalars['ID']['output'];
   /** Message for the user. */
   readonly message: Scalars['String']['output'];
-  /** `FAILED`, or `UNKNOWN` if the gateway process that was sending the export stopped. The export may then have arrived. */
+  /** `FAILED`, or `UNKNOWN` if the gateway could not record how the export ended, such as because its process stopped. The export may then have arrived. */
   readonly outcome: ExportOutcome;
 };
 
@@ -784,7 +784,7 @@ export type ExportOutcome =
   | 'REJECTED'
   /** The export is being sent. */
   | 'RUNNING'
-  /** The gateway process that was sending the export stopped. The export may have arrived. The gateway does not send it again. */
+  /** The gateway could not record how the export ended, such as because its process stopped. The export may have arrived. The gateway does not send it again. */
   | 'UNKNOWN';
 
 /** A detail that the endpoint gives when it rejects an export. */

@@ -129,7 +129,7 @@ export async function startWorkers(
     return !isClosing;
   }
 
-  /** Ready while each worker is. One that ended does not count while it is being replaced, because the others get its connections. */
+  /** Ready while each worker is, or prepares its documents. One that ended does not count while it is being replaced: the others get its connections. */
   function readiness(): Readiness {
     const states = inState('serving').map(({ peer }) => peer.readiness);
     const silentMs = Math.max(0, ...states.map(state => state.silentMs));

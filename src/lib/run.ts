@@ -89,42 +89,29 @@ function nextTurn(): void {
   if (waiting.size === 0) queuedSince = undefined;
 }
 
-/** When `takeTurn` let the first piece of work begin in this turn; undefined: none has begun. */
+/** When the first work of this turn of the event loop began that goes on in promises. */
 let begunAt: number | undefined;
-/** What it last let something be done for. */
-let owner: object | undefined;
 const turns = new FairQueue<() => void>(1);
 
 /**
- * Waits until work may begin that goes on in promises, which nothing can time. What the work before needs no input or output for is done by then, and
- * counts: after 10 ms, others wait for a later turn of the event loop.
+ * Waits for a turn, for work that goes on in promises and so cannot be timed by itself. In one turn of the event loop such work begins for 10 ms; the rest waits
+ * for a later one.
  * @param client whose work it is: clients take turns.
- * @param subject what the work is for. It goes on at once while nothing else waits.
  */
-export async function takeTurn(client: string | undefined, subject: object): Promise<void> {
-  if (turns.size === 0 && (begunAt === undefined || owner === subject) && isTimeLeft()) owner = subject;
-  else
-    await new Promise<void>(resolve => {
-      turns.add(client, () => {
-        owner = subject;
-        resolve();
-      });
-      setImmediate(nextOfTurns);
-    });
-}
+export const takeTurn = (client: string | undefined): Promise<void> =>
+  new Promise(resolve => {
+    turns.add(client, resolve);
+    setImmediate(beginNext);
+  });
 
-/** Runs once for each that waits: Node.js runs all that can go on between two such calls. */
-function nextOfTurns(): void {
-  if (isTimeLeft()) turns.take()?.();
-  else setImmediate(nextOfTurns);
-}
-
-function isTimeLeft(): boolean {
+/** Runs once for each that waits: between two callbacks of `setImmediate`, Node.js runs all promises that can go on. */
+function beginNext(): void {
   if (begunAt === undefined) {
     begunAt = performance.now();
     setImmediate(() => {
       begunAt = undefined;
     });
   }
-  return performance.now() - begunAt < maxMs;
+  if (performance.now() - begunAt < maxMs) turns.take()?.();
+  else setImmediate(beginNext);
 }

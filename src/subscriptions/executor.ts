@@ -95,16 +95,18 @@ export class Executor {
   ): Promise<Outcome> {
     const { document, operationName, variables } = operation;
     const turn = sharedRun(async () => {
-      await takeTurn(identity.scope, signal);
+      await takeTurn(identity.scope);
       signal.throwIfAborted();
     });
     // Before its deadline begins.
     await turn();
     const metadata = new ResponseMetadata(newOperationInfo(), claim);
     return this.#within(identity, signal, metadata, async context => {
-      const given = { document, operationName, variables: variables ?? undefined, rootValue };
       const { data = null, errors } = await executeOperation(this.#deps, {
-        ...given,
+        document,
+        operationName,
+        variables: variables ?? undefined,
+        rootValue,
         context,
         turn,
         client: identity.scope,

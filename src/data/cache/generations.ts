@@ -21,7 +21,7 @@ export interface Generations {
   /**
    * Replaces the token of a tag, which invalidates all entries with this tag. If Redis cannot be reached, waits for as long as Redis takes to move to
    * another server. Never rejects: a token that could not be replaced in this time is replaced when Redis is back.
-   * @param isUnsettled whether the write may still be carried out: for a minute, the token is one under which nothing may be cached (see `isUnsettled`).
+   * @param isUnsettled whether the write may still be carried out: until a minute after the last write, the token is one under which nothing may be cached (see `isUnsettled`).
    */
   renew(tag: string, isUnsettled?: boolean): Promise<void>;
   /**
@@ -76,16 +76,17 @@ export function localGenerations(): Generations {
 
 const keyOf = (namespace: FleetNamespace, tag: string) => `mig:generation:${namespace}:${tag}`;
 
-/** Replaces the token of a tag in Redis, and returns the new one. @param unsettled see `Generations.renew`. @throws an error of Redis. */
+/** Replaces the token of a tag in Redis, and returns the new one. @param write becomes unsettled where the token before was. @throws an error of Redis. */
 export async function renewGeneration(
   redis: RedisClient,
   namespace: FleetNamespace,
   tag: string,
-  unsettled = false,
+  write = { isUnsettled: false },
 ): Promise<string> {
   const key = keyOf(namespace, tag);
   const token = randomUUID();
-  if (!unsettled && !isUnsettled(await redis.set(key, token, 'EX', lifetimeSeconds, 'GET'))) return token;
+  write.isUnsettled ||= isUnsettled(await redis.set(key, token, 'EX', lifetimeSeconds, 'GET'));
+  if (!write.isUnsettled) return token;
   const unsettledToken = `${unsettledPrefix}${token}`;
   await redis.set(key, unsettledToken, 'EX', unsettledSeconds);
   return unsettledToken;
@@ -115,7 +116,7 @@ export async function writePurge(
  */
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
   /** The last write to each tag whose new token is not in Redis yet. */
-  const owed = new Map<string, { readonly isUnsettled: boolean }>();
+  const owed = new Map<string, { isUnsettled: boolean }>();
   let isPaying = false;
   let failingSince = Number.POSITIVE_INFINITY;
   /** The tags that were renewed since a server of Redis was lost: its successor may have old tokens. Undefined until one is lost. */
@@ -164,7 +165,7 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
   async function pay(tag: string): Promise<void> {
     const write = owed.get(tag);
     try {
-      await countFaults(telemetry, 'SET', () => renewGeneration(redis, namespace, tag, write?.isUnsettled));
+      await countFaults(telemetry, 'SET', () => renewGeneration(redis, namespace, tag, write));
       failingSince = Number.POSITIVE_INFINITY;
       if (owed.get(tag) === write) owed.delete(tag);
     } catch {

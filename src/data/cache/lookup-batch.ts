@@ -66,7 +66,7 @@ export class LookupBatch implements Receiver<Loaded> {
     this.#span = span;
   }
 
-  /** Fulfilled when all results are there. @param generations of the tags. If one is unknown, the cache is neither read nor written for it. */
+  /** Fulfilled when all results are there. @param generations of the tags. If one is unknown or unsettled, the cache is neither read nor written for it. */
   run(lookups: readonly Lookup[], generations: ReadonlyMap<string, string | undefined>): Promise<void> {
     const complete = new Promise<void>((resolve, reject) => {
       this.#resolve = resolve;
@@ -200,7 +200,10 @@ export class LookupBatch implements Receiver<Loaded> {
     return olderInMemory === undefined ? error : resultOf(olderInMemory, 'memory', true);
   }
 
-  /** Replaces the entries after a refusal, so that an older value is not used any more. @param milliseconds how long to remember it; 0: not at all, even if the clock is set back. */
+  /**
+   * Replaces the entries after a refusal, so that an older value is not used any more.
+   * @param milliseconds how long to remember it; 0: not at all, even if the clock is set back.
+   */
   #storeRefusal({ lookup, generation }: InFlight, milliseconds: number, absent?: UpstreamFault): void {
     const until = milliseconds === 0 ? 0 : Date.now() + milliseconds;
     const entry: Entry = { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 };

@@ -101,7 +101,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       );
     const unrecorded = () =>
       new UpstreamUnavailable(
-        'The outcome of the export could not be recorded in time; read `exports` to see what is known',
+        'The export could not be recorded in time, and was stopped; read `exports` to see what is known',
         undefined,
         false,
       );
@@ -114,7 +114,12 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
         });
       }
       // The store took its time, or this process was paused: once the record says UNKNOWN, the export may be retried.
-      if (statusOf(record, Date.now() + attemptMs) !== 'RUNNING') throw unrecorded();
+      if (statusOf(record, Date.now() + attemptMs) !== 'RUNNING') {
+        report(
+          new Error(`The export ${record.id} was stopped: no further call could end before its record says UNKNOWN`),
+        );
+        throw unrecorded();
+      }
     };
     let known: ExportOutcome['kind'] | 'UNKNOWN' = 'UNKNOWN';
     try {

@@ -37,7 +37,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
   const listed = deps.tools.map(tool => describe(tool, progress.schemaFor(tool)));
   /** Ends the streams that wait for jobs. */
   const closing = new AbortController();
-  app.addHook('preClose', async () => closing.abort());
+  app.addHook('preClose', async () => closing.abort(new Abandoned('The gateway closes')));
 
   app.post(path, async request => {
     const handshake = authentication.handshakeOf(request);

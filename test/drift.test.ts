@@ -3,7 +3,9 @@ import { utcTime } from '../src/data/wire-types.js';
 import { csvExport } from '../src/domains/companies/model.js';
 import { observation, eventPage as pageModel } from '../src/domains/events/model.js';
 import { marketRecord } from '../src/domains/markets/model.js';
+import { boundedJson } from '../src/lib/json.js';
 import { readTime } from '../src/lib/time.js';
+import { cpuTimeOf } from './support/cpu-time.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, type FakeWire, fakeWire, type WireReply } from './support/wire.js';
 
@@ -341,6 +343,18 @@ describe('one bad field', () => {
 });
 
 describe('half a surrogate pair', () => {
+  test('takes little time however often it is written', () => {
+    const bounds = { text: 2_000_000, number: 10, items: 10, members: 10, levels: 10 };
+    const timeOf = (unit: string) => {
+      const json = Buffer.from(`"${unit.repeat(160_000)}"`);
+      return cpuTimeOf(() => {
+        for (let time = 0; time < 5; time += 1) boundedJson(json, bounds);
+      });
+    };
+    // With a call for each, it was about 20.
+    expect(timeOf('\\ud800') / timeOf('\\u0041')).toBeLessThan(8);
+  });
+
   test.each([
     ['\\ud83d', '\ufffd'],
     ['\\uDE00', '\ufffd'],

@@ -9,6 +9,9 @@ export const bracket = byteOf('[');
 export const closingBracket = byteOf(']');
 export const brace = byteOf('{');
 const closingBrace = byteOf('}');
+const letterU = byteOf('u');
+/** The digits of U+FFFD. */
+const replacement = Buffer.from('fffd');
 export const space = byteOf(' ');
 export const otherSpaces: readonly number[] = ['\n', '\r', '\t'].map(byteOf);
 
@@ -34,12 +37,37 @@ interface JsonExcess {
   readonly value: number;
 }
 
-/** An escape of JSON: a pair of surrogates, half a pair, or any other. */
-const escapes = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)/gs;
+/** The hexadecimal digit that a byte stands for; NaN for another byte. */
+function digitOf(byte = 0): number {
+  const letter = byte | 0x20;
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN;
+}
 
-/** A JSON text from outside, in well-formed Unicode: half a surrogate pair, which only an escape can write, becomes U+FFFD. */
-const wellFormedJson = (text: string): string =>
-  text.replace(escapes, (whole, half) => (half === undefined ? whole : '\\ufffd'));
+/** The UTF-16 code unit of an escape such as `\ud83d`; NaN for another escape, or none. */
+function escapedUnit(json: Buffer, at: number): number {
+  if (json[at] !== backslash || json[at + 1] !== letterU) return Number.NaN;
+  const high = digitOf(json[at + 2]) * 16 + digitOf(json[at + 3]);
+  const low = digitOf(json[at + 4]) * 16 + digitOf(json[at + 5]);
+  return high * 256 + low;
+}
+
+/** A copy of a JSON text in well-formed Unicode: half a surrogate pair, which only an escape can write, becomes U+FFFD. */
+function wellFormedJson(text: Buffer): Buffer {
+  const json = Buffer.from(text);
+  for (let at = json.indexOf(backslash); at !== -1 && at < json.length; at += 1) {
+    if (json[at] !== backslash) continue;
+    const unit = escapedUnit(json, at);
+    if (unit >= 0xd800 && unit <= 0xdfff) {
+      const next = escapedUnit(json, at + 6);
+      if (unit <= 0xdbff && next >= 0xdc00 && next <= 0xdfff) at += 6;
+      else for (let digit = 0; digit < 4; digit += 1) json[at + 2 + digit] = replacement[digit] as number;
+    }
+    // Behind the letter of the escape: it may be a backslash.
+    at += 1;
+  }
+  return json;
+}
 
 declare const boundedBrand: unique symbol;
 
@@ -107,9 +135,8 @@ export function boundedJson(json: Buffer, bounds: JsonBounds): BoundedJson | Jso
     if (members > bounds.members) return { measure: 'members', value: members };
     start = at + 1;
   }
-  const text = json.toString();
-  const hasSurrogates = text.includes('\\ud') || text.includes('\\uD');
-  return (hasSurrogates ? wellFormedJson(text) : text) as BoundedJson;
+  const hasSurrogates = json.includes('\\ud') || json.includes('\\uD');
+  return (hasSurrogates ? wellFormedJson(json) : json).toString() as BoundedJson;
 }
 
 /** The JSON object in a body. Empty if there is none, or if it holds too much. */

@@ -24,7 +24,7 @@ import { readExamples } from '../src/http/graphiql/graphiql.js';
 import type { Sandbox } from '../src/sandbox/server.js';
 import { createSchema, readTypeDefs } from '../src/schema.js';
 import { callsTable, cursorOf } from './support/calls-table.js';
-import { startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
+import { demoHeaders, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 
 const schema = createSchema();
 function costOf(query: string, variables: Record<string, unknown> = {}): OperationCost {
@@ -535,4 +535,18 @@ describe('without introspection', () => {
     expect(response.status).toBeGreaterThanOrEqual(400);
     expect(response.headers.get('content-type')).not.toContain('html');
   });
+});
+
+test('the name of the operation to execute is bounded, because the error repeats it', async () => {
+  const answer = async (operationName: string) => {
+    const body = JSON.stringify({ query: '{ viewer { team } }', operationName });
+    const response = await fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers: { ...demoHeaders, 'content-type': 'application/json' },
+      body,
+    });
+    return JSON.stringify(await response.json());
+  };
+  expect(await answer('n'.repeat(90_000))).toContain('"measure":"name"');
+  expect(await answer('other')).toContain('Unknown operation named');
 });

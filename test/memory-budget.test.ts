@@ -149,6 +149,14 @@ describe('A response above 10 MB', () => {
     expect(toJSON).not.toHaveBeenCalled();
   });
 
+  test.each([
+    ['three bytes each', '市'],
+    ['an escape each', '\u0001'],
+  ])('is refused also where its characters take %s', (_, character) => {
+    const data = character.repeat(4_000_000);
+    for (const serialize of [responseBytes, responseText]) expect(() => serialize({ data })).toThrow(refused);
+  });
+
   test('is served if that is because of its vectors, which are not serialized', () => {
     const vector = new ResponseVector(new Vector('1,'.repeat(60_000).slice(0, -1)));
     const { length } = responseBytes({ data: Array.from({ length: 100 }, () => vector) });

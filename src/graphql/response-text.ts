@@ -89,8 +89,15 @@ const partsOf = (pieces: readonly string[], vectors: readonly Vector[]): readonl
 
 const lengthOf = (parts: readonly Buffer[]) => parts.reduce((sum, { length }) => sum + length, 0);
 
-/** In characters, without vectors. To serialize, convert and hash so much takes about 40 ms, and blocks the event loop. */
+/** In bytes, without vectors. To serialize, convert and hash so much takes about 40 ms, and blocks the event loop. */
 const maxSerialized = 10 * 1024 * 1024;
+/** In UTF-8. A surrogate pair, of two characters, has four. */
+const maxBytesOfCharacter = 3;
+
+/** @throws QueryTooComplex */
+function checkSize(bytes: number): void {
+  if (bytes > maxSerialized) throw new QueryTooComplex('bytes of the response', bytes, maxSerialized);
+}
 
 /**
  * The approximate size of a result's JSON in bytes: its characters, as if none of them had to be escaped.
@@ -114,7 +121,7 @@ function sizeOf(result: unknown): number {
         add((value as Record<string, unknown>)[name]);
       }
     }
-    if (text > maxSerialized) throw new QueryTooComplex('bytes of the response', text, maxSerialized);
+    checkSize(text);
   }
   add(result);
   return text + vectors;
@@ -131,6 +138,8 @@ function serialize(
   collected = vectors;
   try {
     const text = JSON.stringify(result);
+    // What had to be escaped, or takes several bytes, is known only now.
+    if (text.length > maxSerialized / maxBytesOfCharacter) checkSize(Buffer.byteLength(text));
     return { pieces: vectors.length === 0 ? [text] : text.split(`"${placeholder}"`), vectors };
   } finally {
     collected = undefined;

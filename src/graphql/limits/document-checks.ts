@@ -136,6 +136,8 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
       info: Pick<OperationInfo, 'estimatedCalls' | 'deprecated'> = {},
       ownCallLimit = callLimit,
     ): MaybePromise<void> {
+      // An error repeats the name of an operation that the document does not have.
+      checkBound('name', operationName?.length ?? 0);
       const operation = getOperationAST(document, operationName);
       if (operation == null) return;
       const definitions = operation.variableDefinitions ?? [];

@@ -94,10 +94,7 @@ const maxSerialized = 10 * 1024 * 1024;
 /** In UTF-8. A surrogate pair, of two characters, has four. */
 const maxBytesOfCharacter = 3;
 
-/** @throws QueryTooComplex */
-function checkSize(bytes: number): void {
-  if (bytes > maxSerialized) throw new QueryTooComplex('bytes of the response', bytes, maxSerialized);
-}
+const tooLarge = (bytes: number) => new QueryTooComplex('bytes of the response', bytes, maxSerialized);
 
 /**
  * The approximate size of a result's JSON in bytes: its characters, as if none of them had to be escaped.
@@ -121,7 +118,7 @@ function sizeOf(result: unknown): number {
         add((value as Record<string, unknown>)[name]);
       }
     }
-    checkSize(text);
+    if (text > maxSerialized) throw tooLarge(text);
   }
   add(result);
   return text + vectors;
@@ -139,7 +136,8 @@ function serialize(
   try {
     const text = JSON.stringify(result);
     // What had to be escaped, or takes several bytes, is known only now.
-    if (text.length > maxSerialized / maxBytesOfCharacter) checkSize(Buffer.byteLength(text));
+    const bytes = text.length > maxSerialized / maxBytesOfCharacter ? Buffer.byteLength(text) : 0;
+    if (bytes > maxSerialized) throw tooLarge(bytes);
     return { pieces: vectors.length === 0 ? [text] : text.split(`"${placeholder}"`), vectors };
   } finally {
     collected = undefined;

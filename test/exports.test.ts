@@ -1556,6 +1556,15 @@ describe('the record of exports', () => {
     expect(refused.results.at(-1)?.errors?.[0]?.extensions.code).toBe('FORBIDDEN');
   });
 
+  /** An export whose first call was sent, and which made no other. */
+  async function expectStopped(endpoint: Awaited<ReturnType<typeof startEndpoint>>) {
+    await register(endpoint.url);
+    const { data, errors } = await send();
+    expect(data.exportMarketToEndpoint).toBeNull();
+    expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: false });
+    expect(endpoint.received).toHaveLength(1);
+  }
+
   test('returns an error that is not retryable if an export started and cannot be recorded', async () => {
     const file = join(folder, 'data', 'exports.json');
     const endpoint = await startEndpoint(async (response, request, count) => {
@@ -1563,11 +1572,7 @@ describe('the record of exports', () => {
       await mkdir(file);
       json(500, {})(response, request, count);
     });
-    await register(endpoint.url);
-    const { data, errors } = await send();
-    expect(data.exportMarketToEndpoint).toBeNull();
-    expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: false });
-    expect(endpoint.received).toHaveLength(1);
+    await expectStopped(endpoint);
     expect(await counted(gateway.url, 'gateway_exports_total', { outcome: 'UNKNOWN' })).toBe(1);
   });
 
@@ -1581,11 +1586,7 @@ describe('the record of exports', () => {
       lateMs = 60_000;
       json(500, {})(response, request, count);
     });
-    await register(endpoint.url);
-    const { data, errors } = await send();
-    expect(data.exportMarketToEndpoint).toBeNull();
-    expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: false });
-    expect(endpoint.received).toHaveLength(1);
+    await expectStopped(endpoint);
     lateMs = 80_000;
     expect((await listed()).nodes[0].outcome).toBe('UNKNOWN');
   });

@@ -56,6 +56,10 @@ export abstract class GatewayError extends Error {
   }
 }
 
+/** How long an error asks to wait, in milliseconds; 0 where it does not say. */
+export const retryAfterMs = (error: unknown): number =>
+  error instanceof GatewayError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
+
 /** The reason of a call that was aborted because no request waits for it any more. Clients never see it. */
 export class Abandoned extends Error {
   override readonly name = 'Abandoned';

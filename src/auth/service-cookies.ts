@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dayMs } from '../lib/time.js';
 
 /** A cookie of the service: `name=value`, the path below which it is sent, and when it expires, in milliseconds since 1970; null: with the session. */
 export const serviceCookie = z.tuple([z.string().min(1), z.string(), z.int().nullable()]);
@@ -6,7 +7,7 @@ export const serviceCookie = z.tuple([z.string().min(1), z.string(), z.int().nul
 export type ServiceCookie = z.output<typeof serviceCookie>;
 
 /** As browsers do (RFC 6265bis, 5.5). */
-const maxLifetimeMs = 400 * 24 * 60 * 60 * 1_000;
+const maxLifetimeMs = 400 * dayMs;
 
 /**
  * The cookies that a browser would keep of a response, in the order in which it would send them (RFC 6265, 5.3 and 5.4). A cookie without a `Path` is

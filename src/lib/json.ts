@@ -55,7 +55,7 @@ function escapedUnit(json: Buffer, at: number): number {
 /** A copy of a JSON text in well-formed Unicode: half a surrogate pair, which only an escape can write, becomes U+FFFD. */
 function wellFormedJson(text: Buffer): Buffer {
   const json = Buffer.from(text);
-  for (let at = json.indexOf(backslash); at !== -1 && at < json.length; at += 1) {
+  for (let at = 0; at < json.length; at += 1) {
     if (json[at] !== backslash) continue;
     const unit = escapedUnit(json, at);
     if (unit >= 0xd800 && unit <= 0xdfff) {

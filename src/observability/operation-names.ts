@@ -1,5 +1,6 @@
 import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Reloadable } from '../config/reloadable.js';
+import { dayMs } from '../lib/time.js';
 import { type OperationInfo, operationName } from './operation-info.js';
 
 /** The names of operations and clients in metrics, where each name costs memory forever. Logs and spans use the names that clients send. */
@@ -7,7 +8,7 @@ export type OperationNames = ReturnType<typeof createOperationNames>;
 
 const maxNames = 100;
 /** How long a name keeps its place after its last use. What was counted under it is lost when it goes, so names that come all the time must not push it out. */
-const keptForMs = 24 * 60 * 60_000;
+const keptForMs = dayMs;
 /** Labels that stand for many operations: no single operation may use them. */
 const reserved = new Set(['none', 'other']);
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GatewayError } from '../../errors.js';
+import { retryAfterMs } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { attemptsPerClaim, type PollStore, staleIntervals } from './poll-store.js';
 import { type PollOutcome, refusalError, refusalOf, type Snapshot, type StateMessage } from './state-message.js';
@@ -231,8 +231,7 @@ export class Poller {
 const maxAskedMs = 5 * 60_000;
 
 /** How long to wait after an error because the service asked for it, in milliseconds: at most five minutes. */
-export const askedPauseMs = (error: unknown): number =>
-  error instanceof GatewayError ? Math.min(1_000 * (error.retryAfterSeconds ?? 0), maxAskedMs) : 0;
+export const askedPauseMs = (error: unknown): number => Math.min(retryAfterMs(error), maxAskedMs);
 
 /** What a poll brought: a new state, the same as before, or an error. */
 type PollResult = 'changed' | 'same' | 'failed';

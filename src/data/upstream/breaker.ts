@@ -1,8 +1,7 @@
 import { BrokenCircuitError } from 'cockatiel';
 import { LRUCache } from 'lru-cache';
 import type { Scope } from '../../auth/credentials.js';
-import { Abandoned, GatewayError, UpstreamError } from '../../errors.js';
-import { BulkheadFull } from '../../lib/bulkhead.js';
+import { GatewayError, retryAfterMs, UpstreamError } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { isFailureOfService, isOurOwn } from './call-errors.js';
 import { BrokenExchange } from './exchange.js';
@@ -109,8 +108,7 @@ export class RetryBudget {
    * @param deadlineAt in milliseconds of `performance.now()`.
    */
   pauseAfter(error: unknown, deadlineAt: number): number | undefined {
-    const askedMs = error instanceof GatewayError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
-    const pauseMs = askedMs + pausesMs.min + Math.random() * (pausesMs.max - pausesMs.min);
+    const pauseMs = retryAfterMs(error) + pausesMs.min + Math.random() * (pausesMs.max - pausesMs.min);
     const hasTime = performance.now() + pauseMs < deadlineAt;
     if (!isTransient(error) || !hasTime || this.#tokens < 1) return undefined;
     this.#tokens -= 1;
@@ -120,9 +118,7 @@ export class RetryBudget {
 
 /** Whether a second attempt may succeed: after a broken connection, or 502, 503, 504. */
 function isTransient(error: unknown): boolean {
-  if (error instanceof BrokenExchange) return !permanentCauses.some(cause => error.cause instanceof cause);
+  // A GatewayError as the cause: no time is left, or the body would be too large again.
+  if (error instanceof BrokenExchange) return !isOurOwn(error) && !(error.cause instanceof GatewayError);
   return error instanceof UpstreamError && [502, 503, 504].includes(error.upstream?.status ?? 0);
 }
-
-/** The caller has gone, no time is left, the body would be too large again, or there is no memory for it. */
-const permanentCauses = [Abandoned, GatewayError, BulkheadFull] as const;

@@ -5,6 +5,7 @@ import type { Sealer } from '../../auth/seal.js';
 import type { TeamKey } from '../../auth/teams.js';
 import { BadUserInput, Conflict, UpstreamUnavailable } from '../../errors.js';
 import type { MaybePromise } from '../../lib/run.js';
+import { iso } from '../../lib/time.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { AddressGuard, AddressRefused } from './address-guard.js';
@@ -284,7 +285,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       ...recorded,
       id,
       startedAt: startsAt.toISOString(),
-      expiresAt: new Date(startsAt.getTime() + maxDeliveryMs + slackMs).toISOString(),
+      expiresAt: iso(startsAt.getTime() + maxDeliveryMs + slackMs),
       finishedAt: null,
       user: user.email ?? user.name,
       selected,

@@ -5,6 +5,7 @@ import type { Sealer } from '../../auth/seal.js';
 import type { TeamKey } from '../../auth/teams.js';
 import { Secret } from '../../config/secret.js';
 import { Conflict } from '../../errors.js';
+import { dayMs } from '../../lib/time.js';
 import type { Endpoint } from './model.js';
 
 /** A secret that signs the exports to one endpoint. */
@@ -15,7 +16,7 @@ interface SigningSecret {
 }
 
 /** How long a replaced secret still signs, so that the receiver has time to take over the new one. */
-const overlapMs = 24 * 60 * 60_000;
+const overlapMs = dayMs;
 const secretBytes = 32;
 
 /** The secrets of an endpoint as they are sealed. */

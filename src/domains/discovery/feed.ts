@@ -1,8 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { jobsTag, marketTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
-import type { Snapshot } from '../../data/polling/state-message.js';
-import type { TopicSubscription } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import { known } from '../../data/upstream/schema-drift.js';
@@ -40,10 +38,7 @@ type FeedDeps = ReaderDeps & { readonly polling: Polling };
  */
 export const jobProgress =
   (marketId: string, phase: JobPhase) =>
-  (
-    deps: FeedDeps,
-    { credential, scope, cancellation }: RequestAuth,
-  ): Promise<TopicSubscription<Snapshot<JobProgress>>> =>
+  (deps: FeedDeps, { credential, scope, cancellation }: RequestAuth) =>
     deps.polling.watch<JobProgress>(
       scope,
       `jobs ${phase} ${marketId}`,

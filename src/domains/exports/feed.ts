@@ -2,13 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import type { TeamKey, Teams } from '../../auth/teams.js';
 import type { Reloadable } from '../../config/reloadable.js';
 import type { Polling } from '../../data/polling/polling.js';
-import type { Snapshot } from '../../data/polling/state-message.js';
-import type { TopicSubscription } from '../../data/polling/topic.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import { Forbidden } from '../../errors.js';
 import type { Exports } from './exports.js';
 import { type ExportRecord, statusOf } from './model.js';
-import { exportWith, noSuchExport } from './team-state.js';
+import { exportNamed } from './team-state.js';
 
 interface FeedDeps {
   readonly exports: Pick<Exports, 'stateOf'>;
@@ -22,19 +20,12 @@ interface FeedDeps {
  */
 export const exportProgress =
   (team: TeamKey, id: string) =>
-  async (
-    { exports, polling, teams }: FeedDeps,
-    { credential, scope, cancellation: { signal } }: RequestAuth,
-  ): Promise<TopicSubscription<Snapshot<ExportRecord>>> => {
+  async ({ exports, polling, teams }: FeedDeps, { credential, scope, cancellation: { signal } }: RequestAuth) => {
     const subscription = await polling.watch<ExportRecord>(
       scope,
       `export ${JSON.stringify([team, id])}`,
       {
-        async ask() {
-          const record = exportWith(await exports.stateOf(team), { id });
-          if (record === undefined) throw noSuchExport();
-          return record;
-        },
+        ask: async () => exportNamed(await exports.stateOf(team), id),
         same: isDeepStrictEqual,
         isFinal: record => statusOf(record) !== 'RUNNING',
       },

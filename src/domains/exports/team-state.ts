@@ -91,16 +91,19 @@ export function withExport(state: TeamState, record: ExportRecord): TeamState {
   return { ...state, exports: kept.reverse() };
 }
 
-/** The error for an identifier that no remembered export of the team has. */
-export const noSuchExport = () => new NotFound('The team has no such export, or it is no longer remembered');
+/** The export with this identifier. @throws NotFound */
+export function exportNamed(state: TeamState, id: string): ExportRecord {
+  const found = exportWith(state, { id });
+  if (found === undefined) throw new NotFound('The team has no such export, or it is no longer remembered');
+  return found;
+}
 
 /**
  * The export to retry.
  * @throws NotFound; Conflict if it is running, was delivered, was a test, or has been retried already, so that no two retries run at once.
  */
 export function exportToRetry(state: TeamState, id: string): ExportRecord {
-  const record = exportWith(state, { id });
-  if (record === undefined) throw noSuchExport();
+  const record = exportNamed(state, id);
   const status = statusOf(record);
   if (status === 'RUNNING' || status === 'DELIVERED') {
     throw new Conflict(`Only an export that failed can be retried; the outcome of this one is ${status}`);

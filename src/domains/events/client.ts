@@ -4,13 +4,13 @@ import { Vector } from '../../data/vector.js';
 import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
 import { maxPageSize } from '../../graphql/input.js';
 import {
-  type Event,
   type EventExtras,
   type EventPage,
   eventPage,
   type ListPosition,
   type Observation,
   observation,
+  withVector,
 } from './model.js';
 import { follow, type ReadBetween } from './tail.js';
 
@@ -44,10 +44,15 @@ export type EventsClient = ReturnType<typeof createEventsClient>;
 
 /** @param searchParam name of the free-text parameter, which the specification does not show. */
 export function createEventsClient(searchParam: string | undefined) {
+  function parameters(query: EventQuery, page: number, pageSize: number) {
+    if (query.search !== undefined && searchParam === undefined) throw new NotConfigured('EVENTS_SEARCH_PARAM');
+    const ofPage = { pageSize: String(pageSize), page: String(page) };
+    return new URLSearchParams([...Object.entries(ofPage), ...filterParameters(query, searchParam)]).toString();
+  }
+
   const client = {
     /** The filter of a query without its range of times. Equal for equal filters. @throws NotConfigured as `page` does. */
-    filterOf: (query: EventQuery): string =>
-      parameters({ ...query, from: undefined, to: undefined }, 1, 1, searchParam).toString(),
+    filterOf: (query: EventQuery): string => parameters({ ...query, from: undefined, to: undefined }, 1, 1),
 
     /**
      * GET /v2/events-monitor/events. The position of the list is read just before: what comes between the two is behind the position, and perhaps on the page.
@@ -63,7 +68,7 @@ export function createEventsClient(searchParam: string | undefined) {
         family: 'events',
         address: 'base',
         method: 'GET',
-        path: `/v2/events-monitor/events?${parameters(query, page, pageSize, searchParam)}`,
+        path: `/v2/events-monitor/events?${parameters(query, page, pageSize)}`,
         argument: 'filter',
         safe: true,
         vectors: { member: 'embeddings', wanted: vectors },
@@ -120,24 +125,11 @@ export function createEventsClient(searchParam: string | undefined) {
   return client;
 }
 
-/** The parameters that filter the list, where `search` has its own name. */
-export function filterParameters(query: EventQuery): URLSearchParams {
+/** The parameters that filter the list. @param searchParam the name of the one for `search`. */
+export function filterParameters({ search, ...query }: EventQuery, searchParam = 'search'): URLSearchParams {
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
-  return parameters;
-}
-
-function parameters(
-  { search, ...filters }: EventQuery,
-  page: number,
-  pageSize: number,
-  searchParam: string | undefined,
-) {
-  const parameters = new URLSearchParams({ pageSize: String(pageSize), page: String(page) });
-  for (const [name, value] of filterParameters(filters)) parameters.set(name, value);
-  if (search !== undefined) {
-    if (searchParam === undefined) throw new NotConfigured('EVENTS_SEARCH_PARAM');
-    parameters.set(searchParam, search);
+  for (const [name, value] of Object.entries({ ...query, [searchParam]: search })) {
+    if (value !== undefined) parameters.set(name, String(value));
   }
   return parameters;
 }
@@ -151,15 +143,11 @@ function requestedPage(body: unknown, page: number, pageSize: number): EventPage
   const before = (page - 1) * pageSize;
   // There is nothing behind the end of the list, whatever a service says of such a page.
   if (before >= totalItems) return { events: [], totalItems, unfilteredTotalItems };
-  const isAsRequested = meta.currentPage === page && meta.pageSize === pageSize && events.length <= pageSize;
   // A service may count the items of the last page as its size.
   const isRestOfList =
-    meta.currentPage === page &&
-    meta.totalPages === page &&
-    meta.pageSize === events.length &&
-    events.length === totalItems - before &&
-    events.length <= pageSize;
-  if (!isAsRequested && !isRestOfList) {
+    meta.totalPages === page && meta.pageSize === events.length && events.length === totalItems - before;
+  const hasSize = meta.pageSize === pageSize || isRestOfList;
+  if (meta.currentPage !== page || events.length > pageSize || !hasSize) {
     throw new UpstreamInvalidResponse(
       'The service answered with a page other than the requested one',
       undefined,
@@ -175,10 +163,6 @@ function splitPage(page: EventPage): Parsed<EventPage, Vectors> {
   );
   const events = page.events.map(event => event && withVector(event, null));
   return { value: { ...page, events }, embeddings: embeddings(found) };
-}
-
-function withVector(event: Event, vector: Vector | null): Event {
-  return event.vectorIndex === null ? event : { ...event, vectorIndex: { ...event.vectorIndex, embeddings: vector } };
 }
 
 /** The embedding with this identifier. An identifier may equal the name of an inherited member, such as `toString`. */

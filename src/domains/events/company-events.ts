@@ -46,19 +46,19 @@ export async function readCompanyEvents(
   page: ReadPage,
 ): Promise<(EventPage | Error)[]> {
   const alone: ReadAlone = ({ name, query, first, extras }) => page(withNames(query, [name]), 1, first, extras);
-  const found = new Map<CompanyEventsRequest, Promise<EventPage>>();
+  const found = new Map<CompanyEventsRequest, Promise<EventPage | Error>>();
   for (const group of groupsOf(requests)) {
     const shared =
       group.requests.length > 1 ? readShared(group, page, alone).catch(nothingIfRefused) : Promise.resolve(nothing);
+    const read = async (request: CompanyEventsRequest) => (await shared).get(request) ?? alone(request);
     for (const request of group.requests) {
       found.set(
         request,
-        shared.then(known => known.get(request) ?? alone(request)),
+        read(request).catch((error: Error) => error),
       );
     }
   }
-  const results = await Promise.allSettled(requests.map(request => found.get(request) as Promise<EventPage>));
-  return results.map(result => (result.status === 'fulfilled' ? result.value : result.reason));
+  return Promise.all(requests.map(request => found.get(request) as Promise<EventPage | Error>));
 }
 
 /** A service that refuses one name must not take the events of the others with it. After any other failure, many calls more would do harm. */
@@ -154,9 +154,9 @@ function groupByName(events: readonly Event[]): ReadonlyMap<string, readonly Eve
   const byName = new Map<string, Event[]>();
   for (const event of events) {
     for (const name of new Set(event.impactedEntities.map(entity => entity.name))) {
-      const before = byName.get(name);
-      if (before === undefined) byName.set(name, [event]);
-      else before.push(event);
+      const before = byName.get(name) ?? [];
+      before.push(event);
+      byName.set(name, before);
     }
   }
   return byName;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { known, listedNumber, placedRecords, readable, records, tolerant } from '../../data/upstream/schema-drift.js';
+import type { Vector } from '../../data/vector.js';
 import { closedSet, unwrapped, utcTime, vector, webUrl } from '../../data/wire-types.js';
 
 const text = z.string();
@@ -123,15 +124,20 @@ export function highestScore({ impactedEntities }: Event, score: 'severity' | 'l
   return scores.length === 0 ? null : Math.max(...scores);
 }
 
-/** In milliseconds since 1970; 0 where it is not known. */
-const versionTime = ({ lastUpdated }: Event): number => Date.parse(known(lastUpdated) ?? '') || 0;
+/** When an event was last updated, in milliseconds since 1970; 0 where it is not known. */
+export const updatedAt = ({ lastUpdated }: Event): number => Date.parse(known(lastUpdated) ?? '') || 0;
+
+/** An event with another embedding, where it can have one. */
+export function withVector(event: Event, embeddings: Vector | null): Event {
+  return event.vectorIndex === null ? event : { ...event, vectorIndex: { ...event.vectorIndex, embeddings } };
+}
 
 /** Each event once, in its newest version: an event that changes between two calls may be on both pages. */
 export function newestVersions(events: readonly Event[]): readonly Event[] {
   const newest = new Map<string, Event>();
   for (const event of events) {
     const other = newest.get(event.id);
-    if (other === undefined || versionTime(other) < versionTime(event)) newest.set(event.id, event);
+    if (other === undefined || updatedAt(other) < updatedAt(event)) newest.set(event.id, event);
   }
   return [...newest.values()];
 }

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { known } from '../../data/upstream/schema-drift.js';
 import { Vector } from '../../data/vector.js';
 import { maxPageSize } from '../../graphql/input.js';
 import { dayMs, iso } from '../../lib/time.js';
-import { type Event, type ListPosition, newestVersions } from './model.js';
+import { type Event, type ListPosition, newestVersions, updatedAt, withVector } from './model.js';
 
 /** An event as of one update. `key` identifies the update; `foundAt` is the time of the gateway, in milliseconds since 1970. */
 interface TailUpdate {
@@ -28,14 +28,11 @@ export interface Tail extends ListPosition {
 
 /** Restores the vectors of a tail that another process found: JSON carries them as text. */
 export function reviveVectors<T extends Tail>(tail: T): T {
-  const updates = tail.updates.map(update => ({ ...update, event: withVector(update.event) }));
-  return { ...tail, updates };
-}
-
-function withVector(event: Event): Event {
-  const embeddings: unknown = event.vectorIndex?.embeddings;
-  if (event.vectorIndex === null || typeof embeddings !== 'string') return event;
-  return { ...event, vectorIndex: { ...event.vectorIndex, embeddings: new Vector(embeddings) } };
+  const revived = (event: Event) => {
+    const embeddings: unknown = event.vectorIndex?.embeddings;
+    return typeof embeddings === 'string' ? withVector(event, new Vector(embeddings)) : event;
+  };
+  return { ...tail, updates: tail.updates.map(update => ({ ...update, event: revived(update.event) })) };
 }
 
 /** One page of a range of the list. `skipped` is the number of records that could not be parsed. */
@@ -67,12 +64,12 @@ export const updateTime = (key: string): number => Date.parse(key.slice(0, key.i
 
 /** The time of the newest of these updates, in milliseconds since 1970, but not before `earliest`. */
 const latestOf = (events: readonly Event[], earliest: number): number =>
-  events.reduce((latest, event) => Math.max(latest, updateTime(updateKey(event))), earliest);
+  events.reduce((latest, event) => Math.max(latest, updatedAt(event)), earliest);
 
 /** The length of a hash, in bytes. */
 export const hashBytes = 6;
 /** Stands for an update in a cursor. */
-export const hashOf = (key: string): string => createHash('sha256').update(key).digest().toString('hex', 0, hashBytes);
+export const hashOf = (key: string): string => hash('sha256', key).slice(0, 2 * hashBytes);
 
 /** The oldest update first. Those of the same time are sorted by their hashes, as in a cursor. */
 export const compareKeys = (one: string, other: string): number =>
@@ -97,7 +94,7 @@ async function firstTail(read: ReadBetween, to: string, now: number): Promise<Ta
   const keys = events.map(updateKey);
   const newest = Math.min(now, latestOf(events, start));
   const next = Math.max(start, newest - overlapMs);
-  const known = events.map(event => [event.id, updateTime(updateKey(event))] as const).slice(-maxKnown);
+  const known = events.map(event => [event.id, updatedAt(event)] as const).slice(-maxKnown);
   return { from: next, seen: keys.filter(key => updateTime(key) >= next), updates: [], sent: 0, known };
 }
 

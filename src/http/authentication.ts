@@ -3,7 +3,7 @@ import { parse as parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Credential, explicitCredential, type RawCredentials, type Scope } from '../auth/credentials.js';
 import type { BrowserSession, RequestIdentity } from '../context.js';
-import type { OpenedSession, Sessions } from '../domains/sessions/sessions.js';
+import type { Sessions } from '../domains/sessions/sessions.js';
 import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../errors.js';
 import { type ProxyHeaders, sessionIdsIn } from '../lib/network.js';
 import { andThen, type MaybePromise } from '../lib/run.js';
@@ -57,7 +57,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
   const cookieOf = (request: IncomingMessage) =>
     request.headers.cookie === undefined ? undefined : parseCookie(request.headers.cookie)[cookieName(request)];
 
-  function sessionOf(cookie: string | undefined): MaybePromise<OpenedSession | Unauthenticated | undefined> {
+  function sessionOf(cookie: string | undefined) {
     if (cookie === undefined) return undefined;
     return sessions.open(cookie).catch(error => {
       if (error instanceof Unauthenticated) return error;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { type RedisClient, RedisCounter } from '../../data/redis.js';
@@ -75,6 +75,4 @@ const plainEmail = (email: string) =>
     .toLowerCase();
 
 const digest = (email: string, network = '') =>
-  createHash('sha256')
-    .update(JSON.stringify([plainEmail(email), network]))
-    .digest('base64url');
+  hash('sha256', JSON.stringify([plainEmail(email), network]), 'base64url');

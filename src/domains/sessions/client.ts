@@ -12,16 +12,13 @@ import {
   UpstreamInvalidResponse,
 } from '../../errors.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
-import { type EmbedSession, embedSession, type Session, signedInName } from './model.js';
+import { type EmbedSession, embedSession, signedInName } from './model.js';
 
 /** GET /v2/auth/session. It creates a new session each time, so it is a write. */
 export const embedSessionWrite: Write<EmbedSession> = {
   request: { family: 'auth', address: 'base', method: 'GET', path: '/v2/auth/session', safe: false },
   parse: body => embedSession.parse(body()),
 };
-
-/** A session that the service has started. */
-type SignedIn = Pick<Session, 'cookies' | 'email' | 'name'>;
 
 /**
  * POST /v2/auth/sign-in.
@@ -34,7 +31,7 @@ export async function signIn(
   base: string,
   email: string,
   password: string,
-): Promise<SignedIn> {
+) {
   const request = {
     family: 'auth',
     address: 'base',

@@ -23,7 +23,6 @@ export function createRevocations(
 ) {
   const revoked = new Map<string, number>();
   const unsaved = new Map<string, number>();
-  const cached = new LRUCache<string, Promise<boolean>>({ ...atMost(maxCached), ttl: cachedMs, perf: performance });
   const guard = createRedisGuard(telemetry);
   let retry: NodeJS.Timeout | undefined;
 
@@ -62,6 +61,13 @@ export function createRevocations(
       'not shared, because Redis fails: until it works again, sessions that were signed out on another instance are still accepted',
     );
 
+  const shared =
+    redis &&
+    new LRUCache<string, Promise<boolean>>({
+      ...{ ...atMost(maxCached), ttl: cachedMs, perf: performance },
+      memoMethod: session => read(redis, session),
+    });
+
   return {
     /**
      * Revokes a session. Never fails: if Redis is unavailable, the revocation applies in this process and is saved when Redis is back.
@@ -78,14 +84,6 @@ export function createRevocations(
       await save(redis);
     },
     /** Whether the session was signed out, as far as this process knows. */
-    async has(session: string) {
-      if (revoked.has(session)) return true;
-      if (redis === undefined) return false;
-      const known = cached.get(session);
-      if (known !== undefined) return known;
-      const reading = read(redis, session);
-      cached.set(session, reading);
-      return reading;
-    },
+    has: async (session: string) => revoked.has(session) || ((await shared?.memo(session)) ?? false),
   };
 }

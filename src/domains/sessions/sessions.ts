@@ -13,21 +13,6 @@ import { signIn } from './client.js';
 import { type Session, session } from './model.js';
 import type { Revocations } from './revocations.js';
 
-/** The gateway's session cookie, to be set in a response. */
-interface SessionCookie {
-  /** The service's cookies, sealed. */
-  readonly value: string;
-  /** Lifetime in whole seconds. Undefined: until the browser closes. */
-  readonly maxAge: number | undefined;
-}
-
-/** A session from an existing cookie. */
-export interface OpenedSession {
-  readonly credential: Credential;
-  /** Replaces a cookie that was sealed with an older secret. */
-  readonly renewed: SessionCookie | undefined;
-}
-
 /** Sessions of signed-in users. The cookie contains the whole session; the gateway stores only which sessions were signed out. */
 export type Sessions = ReturnType<typeof createSessions>;
 
@@ -54,7 +39,8 @@ const outdatedBounds = { ...atMost(100_000), ttl: 15 * 60 * 1_000, perf: perform
 export function createSessions({ upstream, base, sealer, attempts, revocations, service }: SessionsDeps) {
   const outdated = new LRUCache<string, true>(outdatedBounds);
 
-  async function cookieOf(opened: Session): Promise<SessionCookie> {
+  /** The gateway's cookie, to be set in a response. `maxAge` is in whole seconds; undefined: until the browser closes. */
+  async function cookieOf(opened: Session) {
     const leftMs = opened.endsAt - Date.now();
     const value = await sealer.seal(opened, leftMs);
     return { value, maxAge: opened.isKept ? Math.floor(leftMs / 1_000) : undefined };
@@ -95,8 +81,11 @@ export function createSessions({ upstream, base, sealer, attempts, revocations, 
       }
     },
 
-    /** Opens the gateway's cookie. @throws Unauthenticated if it was altered, or belongs to another service, or has expired or been signed out. */
-    async open(cookie: string): Promise<OpenedSession> {
+    /**
+     * Opens the gateway's cookie. `renewed` replaces one that was sealed with an older secret.
+     * @throws Unauthenticated if it was altered, or belongs to another service, or has expired or been signed out.
+     */
+    async open(cookie: string) {
       const opened = await read(cookie);
       if (await revocations.has(opened.id)) throw new Unauthenticated('The session has ended; sign in again');
       const isOutdated = sealer.isOutdated(cookie);

@@ -18,7 +18,7 @@ const config: CodegenConfig = {
         mapperTypeSuffix: 'Model',
         customDirectives: { semanticNonNull: true },
         mappers: {
-          Company: '../domains/companies/loaders.js#Company',
+          Company: '../domains/companies/client.js#Company',
           DiscoveryAlreadyRunning: '../domains/discovery/model.js#DiscoveryAlreadyRunning',
           Export: '../domains/exports/model.js#TeamExport',
           ExportEndpoint: '../domains/exports/model.js#Endpoint',

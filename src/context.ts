@@ -6,7 +6,7 @@ import type { Polling } from './data/polling/polling.js';
 import { createReader, type Lifetimes, type ReaderDeps } from './data/reader.js';
 import type { RequestAuth } from './data/upstream/request.js';
 import { sendWrite, type Write } from './data/writer.js';
-import { createCompaniesLoaders } from './domains/companies/loaders.js';
+import { createCompaniesLoaders } from './domains/companies/client.js';
 import { createDiscoveryLoaders } from './domains/discovery/client.js';
 import type { EventsClient } from './domains/events/client.js';
 import type { BackfillLimiter } from './domains/events/feed.js';

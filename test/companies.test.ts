@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { companyListId } from '../src/domains/companies/loaders.js';
+import { companyListId } from '../src/domains/companies/client.js';
 import { type Esg, esgOf } from '../src/domains/companies/model.js';
 import { nodeId } from '../src/graphql/node.js';
 import { createReceiver } from '../src/receiver/server.js';

@@ -11,7 +11,7 @@ import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import { Secret } from '../src/config/secret.js';
 import { createSigner } from '../src/data/cache/signer.js';
-import { companyListId } from '../src/domains/companies/loaders.js';
+import { companyListId } from '../src/domains/companies/client.js';
 import type { StartTimer } from '../src/domains/exports/delivery.js';
 import { newSigningSecret, rotatedSecrets, signatureHeaders } from '../src/domains/exports/signing.js';
 import { signedText } from '../src/domains/exports/team-store.js';

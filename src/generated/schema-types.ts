@@ -2,7 +2,7 @@ import type { ReadNumber } from '../data/upstream/schema-drift.js';
 import type { ReadTime } from '../data/upstream/schema-drift.js';
 import type { Vector } from '../data/vector.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
-import type { Company as CompanyModel } from '../domains/companies/loaders.js';
+import type { Company as CompanyModel } from '../domains/companies/client.js';
 import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
 import type { TeamExport as TeamExportModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';

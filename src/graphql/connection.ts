@@ -73,6 +73,12 @@ export function connectionOf<T>(list: ListId, items: readonly (T | null)[], offs
   };
 }
 
+/** A page of a list in memory, as a Relay connection. @param nodeOf makes the node of an item. */
+export function connectionPage<T, N>(page: PageRequest, list: readonly T[], nodeOf: (item: T) => N) {
+  const { start, end } = windowOf(page, list.length);
+  return connectionOf(page.list, list.slice(start, end).map(nodeOf), start, list.length);
+}
+
 /** Every index that a cursor names is below it. */
 export const maxIndex = 1_000_000_000;
 

@@ -1,4 +1,4 @@
-import { companyListId } from '../../src/domains/companies/loaders.js';
+import { companyListId } from '../../src/domains/companies/client.js';
 import { itemCursor, type ListId, listId } from '../../src/graphql/connection.js';
 import { nodeId } from '../../src/graphql/node.js';
 import type { Sandbox } from '../../src/sandbox/server.js';

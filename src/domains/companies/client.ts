@@ -1,19 +1,160 @@
-import { marketRead, type Read } from '../../data/reader.js';
+import type { Scope } from '../../auth/credentials.js';
+import { marketRead, type Reader } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
-import { type CompanyRecord, companyList, companyPieces, csvExport, type Esg, esgData } from './model.js';
+import { BadUserInput } from '../../errors.js';
+import { type ListId, listId, type PageArguments, pageRequest, windowOf } from '../../graphql/connection.js';
+import { checkedDomains } from '../../graphql/input.js';
+import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
+import {
+  type Companies,
+  type CompanyConditions,
+  type CompanySorting,
+  companiesByDomain,
+  facetsOf,
+  preparedFilter,
+  sortedCompanies,
+} from './list.js';
+import { type CompanyRecord, companyList, companyPieces, csvExport, esgData } from './model.js';
 
-/** GET /v2/markets/{id}/companies: all companies of the market. */
-export const companiesRead = (marketId: string): Read<readonly CompanyRecord[]> => ({
-  ...marketRead(marketId, { family: 'companies', path: `/v2/markets/${marketId}/companies` }, companyList),
-  onlyPublished: true,
-  pieces: companyPieces,
-});
+/** A company with the market it belongs to. */
+export interface Company extends CompanyRecord {
+  readonly marketId: string;
+}
 
-/** GET /v2/markets/{id}/esg. */
-export const esgRead = (marketId: string): Read<Esg> => ({
-  ...marketRead(marketId, { family: 'esg', path: `/v2/markets/${marketId}/esg` }, esgData),
-  onlyPublished: true,
-});
+/** Which companies of a market to list, and in which order, as the arguments of `Market.companies`. */
+interface CompanyListing {
+  readonly filter?: CompanyConditions | null | undefined;
+  readonly orderBy?: CompanySorting | null | undefined;
+}
+
+/** Which companies to export, as `CompanySelection` in the schema: exactly one member is set. */
+interface CompanyChoice {
+  readonly all?: boolean | null | undefined;
+  readonly visible?: (PageArguments & CompanyListing) | null | undefined;
+  readonly matching?: CompanyConditions | null | undefined;
+  readonly domains?: readonly string[] | null | undefined;
+}
+
+const maxDomainsInMessage = 5;
+
+/** The reads of the companies domain for one request. @param client whose requests they are: clients take turns in computing lists. */
+export function createCompaniesLoaders({ read }: Reader, client: Scope | undefined) {
+  /** GET /v2/markets/{id}/companies: all companies of the market. */
+  const all = (marketId: string) =>
+    read({
+      ...marketRead(marketId, { family: 'companies', path: `/v2/markets/${marketId}/companies` }, companyList),
+      onlyPublished: true,
+      pieces: companyPieces,
+    });
+  const lists = new Map<string, MaybePromise<Companies>>();
+
+  /**
+   * The companies that match a filter, in an order; without `orderBy`, in the service's order. Equal arguments are computed once for each
+   * market, in turns with the work of other requests.
+   * @param filterArgument the name of the filter in errors.
+   * @throws BadUserInput if the filter is invalid, before the service is called.
+   */
+  function list(
+    marketId: string,
+    { filter, orderBy }: CompanyListing,
+    filterArgument = 'filter',
+  ): MaybePromise<Companies> {
+    const prepared = filter == null ? undefined : preparedFilter(filter, filterArgument);
+    if (prepared === undefined && orderBy == null) return all(marketId);
+    const key = `${marketId} ${orderBy?.field} ${orderBy?.direction} ${prepared?.key}`;
+    const compute = (companies: Companies) => {
+      const sorted = orderBy == null ? companies : sortedCompanies(companies, orderBy);
+      return prepared === undefined ? sorted : prepared.from(sorted);
+    };
+    const found = lists.get(key) ?? andThen(all(marketId), companies => runYielding(client, () => compute(companies)));
+    lists.set(key, found);
+    return found;
+  }
+
+  /** The companies of a selection (docs/upstream-api.md: Export to API). @throws as `selected` does. */
+  function chosen(
+    marketId: string,
+    { all, visible, matching, domains }: CompanyChoice,
+    argument: string,
+  ): MaybePromise<Companies> {
+    for (const [filter, at] of [
+      [visible?.filter, 'visible.filter'],
+      [matching, 'matching'],
+    ] as const) {
+      if (filter?.domains?.length === 0) throw new BadUserInput(`${argument}.${at}.domains`, 'selects no company');
+    }
+    if (visible != null) {
+      const filterArgument = `${argument}.visible.filter`;
+      const page = pageRequest(visible, companyListId(marketId, visible, filterArgument), `${argument}.visible.`);
+      return andThen(list(marketId, visible, filterArgument), companies => {
+        const { start, end } = windowOf(page, companies.length);
+        return companies.slice(start, end);
+      });
+    }
+    if (domains != null) {
+      const wanted = selectedDomains(domains, argument);
+      return andThen(list(marketId, {}), companies => withDomains(companies, wanted, `${argument}.domains`));
+    }
+    if (matching == null && all !== true) {
+      throw new BadUserInput(
+        `${argument}.all`,
+        'must be true; use visible, matching or domains to export some of the companies',
+      );
+    }
+    return list(marketId, { filter: matching }, `${argument}.matching`);
+  }
+
+  return {
+    list,
+    /**
+     * The companies of a selection, at least one.
+     * @throws BadUserInput if the selection is invalid, before the service is called; also if it selects no company, or a domain that is not in
+     * the market.
+     */
+    selected: (marketId: string, choice: CompanyChoice, argument: string): MaybePromise<Companies> =>
+      andThen(chosen(marketId, choice, argument), companies => {
+        if (companies.length === 0) throw new BadUserInput(argument, 'selects no company');
+        return companies;
+      }),
+    /** The values of the companies that match a filter. @throws BadUserInput if the filter is invalid, before the service is called. */
+    facets: (marketId: string, filter: CompanyConditions | null | undefined) =>
+      andThen(list(marketId, { filter }), companies => runYielding(client, () => facetsOf(companies))),
+    /** The company with this domain. Case does not matter. */
+    byDomain: (marketId: string, domain: string) =>
+      andThen(all(marketId), companies => companiesByDomain(companies).get(domain.toLowerCase())),
+    /** GET /v2/markets/{id}/esg. */
+    esg: (marketId: string) =>
+      read({
+        ...marketRead(marketId, { family: 'esg', path: `/v2/markets/${marketId}/esg` }, esgData),
+        onlyPublished: true,
+      }),
+  };
+}
+
+/** The list that `Market.companies` pages through. @param filterArgument the name of the filter in errors. @throws BadUserInput if the filter is invalid. */
+export function companyListId(
+  marketId: string,
+  { filter, orderBy }: CompanyListing,
+  filterArgument = 'filter',
+): ListId {
+  const order = orderBy == null ? '' : `${orderBy.field} ${orderBy.direction}`;
+  return listId('companies', marketId, preparedFilter(filter ?? {}, filterArgument).key, order);
+}
+
+/** The domains of a selection, in lower case, checked, without duplicates. @throws BadUserInput */
+export function selectedDomains(domains: readonly string[], argument: string): readonly string[] {
+  const lowerCase = domains.map(domain => domain.toLowerCase());
+  return checkedDomains('CompanySelection.domains', lowerCase, `${argument}.domains`);
+}
+
+function withDomains(companies: Companies, domains: readonly string[], argument: string): Companies {
+  const wanted = new Set(domains);
+  const known = companiesByDomain(companies);
+  const missing = [...wanted].filter(domain => !known.has(domain));
+  if (missing.length === 0) return companies.filter(({ domain }) => wanted.has(domain.toLowerCase()));
+  const some = missing.slice(0, maxDomainsInMessage).join(', ');
+  throw new BadUserInput(argument, `${missing.length} of the domains are not in the market: ${some}`);
+}
 
 /** POST {api_url}/markets/{id}/export-csv. Returns the URL of the file. */
 export function exportCsvWrite(marketId: string, domains: readonly string[]): Write<string> {

@@ -1,11 +1,10 @@
 import type { Context } from '../../context.js';
 import type { Resolvers } from '../../generated/schema-types.js';
-import { connectionOf, pageRequest, windowOf } from '../../graphql/connection.js';
+import { connectionPage, pageRequest } from '../../graphql/connection.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/run.js';
-import { exportCsvWrite } from './client.js';
-import { type Company, companyListId, selectedDomains } from './loaders.js';
+import { type Company, companyListId, exportCsvWrite, selectedDomains } from './client.js';
 import { esgOf } from './model.js';
 
 /** The fields of companies and of ESG data. */
@@ -14,9 +13,7 @@ export const companiesResolvers: Resolvers = {
     async companies({ id }, { first, after, last, before, ...listing }, { loaders }) {
       const page = pageRequest({ first, after, last, before }, companyListId(id, listing));
       const list = await loaders.companies.list(id, listing);
-      const { start, end } = windowOf(page, list.length);
-      const companies = list.slice(start, end).map(company => ({ ...company, marketId: id }));
-      return connectionOf(page.list, companies, start, list.length);
+      return connectionPage(page, list, company => ({ ...company, marketId: id }));
     },
     companyFacets: ({ id }, { filter }, { loaders }) => loaders.companies.facets(id, filter),
     company: ({ id }, { domain }, context) => companyOf(id, domain, context),

@@ -9,7 +9,7 @@ import type {
   Resolvers,
   ResolversTypes,
 } from '../../generated/schema-types.js';
-import { connectionOf, listId, pageRequest, windowOf } from '../../graphql/connection.js';
+import { connectionPage, listId, pageRequest } from '../../graphql/connection.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/run.js';
@@ -32,10 +32,7 @@ export const exportsResolvers: Resolvers = {
       const matches = matcherOf(filter);
       const page = pageRequest(pageArguments, exportListId(filter ?? {}));
       const team = await stateOf(context);
-      const matching = recentExports(team).filter(matches);
-      const { start, end } = windowOf(page, matching.length);
-      const records = matching.slice(start, end).map(record => inTeam(team, record));
-      return connectionOf(page.list, records, start, matching.length);
+      return connectionPage(page, recentExports(team).filter(matches), record => inTeam(team, record));
     },
     export(_, { by }, context) {
       const key =

@@ -36,12 +36,6 @@ export interface OutboundCall {
 /** Starts a timer. @returns a function that cancels it. */
 export type StartTimer = (milliseconds: number, fire: () => void) => () => void;
 
-/** The result of a delivery with all its attempts. */
-interface DeliveryResult {
-  readonly attempts: ExportAttempt[];
-  readonly outcome: ExportOutcome;
-}
-
 /** The most time that one attempt can take, in milliseconds. */
 export const attemptMs = 15_000;
 const maxRetries = 3;
@@ -65,7 +59,7 @@ export async function deliver(
   call: OutboundCall,
   { guard, startTimer }: { readonly guard: AddressGuard; readonly startTimer: StartTimer },
   record: (attempts: ExportAttempt[]) => Promise<void>,
-): Promise<DeliveryResult> {
+): Promise<{ attempts: ExportAttempt[]; outcome: ExportOutcome }> {
   // Before a call goes out, so that nothing can fail between its response and its outcome.
   const html = await loadSafeHtml();
   const attempts: ExportAttempt[] = [];

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel';
 import DataLoader from 'dataloader';
 import type { Sealer } from '../../auth/seal.js';
@@ -340,5 +340,5 @@ const valuesOf = (headers: readonly EndpointHeader[]) =>
 const originOf = ({ url }: Pick<Endpoint, 'url'>) => new URL(url).origin;
 
 function digestOf(input: readonly unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(input)).digest('base64url');
+  return hash('sha256', JSON.stringify(input), 'base64url');
 }

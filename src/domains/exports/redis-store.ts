@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { z } from 'zod';
@@ -51,7 +51,7 @@ export function createRedisStore(redis: RedisClient, telemetry: RedisTelemetry):
       if (seals === undefined || now - seals.at > sealsAgeMs) seals = { at: now, read: readSeals() };
       return seals.read;
     },
-    nameOf: team => `mig:exports:${createHash('sha256').update(team).digest('base64url')}`,
+    nameOf: team => `mig:exports:${hash('sha256', team, 'base64url')}`,
     async names() {
       const found = new Set<string>();
       for (const node of redis instanceof Cluster ? redis.nodes('master') : [redis]) {

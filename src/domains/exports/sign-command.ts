@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { createSealer } from '../../auth/seal.js';
 import { type Config, readConfig } from '../../config/config.js';
@@ -11,7 +11,6 @@ import { safeHtml } from './safe-html.js';
 import { openSigned, signedText, type TextStore } from './team-store.js';
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
-const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /**
  * `npm run sign-exports`: signs the endpoints and exports of all teams, and seals what they have sealed, with the first `SESSION_SECRET`. Shows those without a
@@ -28,7 +27,7 @@ async function signExports(env: Record<string, string | undefined>, args: string
   /** Signs what is stored under a name. False if it is not the same text any more. @param shown the hash of a text without a valid signature. */
   async function signAgain(name: string, shown: string | undefined): Promise<boolean> {
     const text = await textOf(name);
-    const state = hashOf(text) === shown ? readState(text) : openSigned(signer, name, text);
+    const state = hash('sha256', text) === shown ? readState(text) : openSigned(signer, name, text);
     if (state === undefined) throw new Error(`What is stored under ${name} was changed meanwhile, and is not signed`);
     const endpoints = state.endpoints.map(async endpoint => ({
       ...endpoint,
@@ -47,10 +46,10 @@ async function signExports(env: Record<string, string | undefined>, args: string
     if (openSigned(signer, name, text) !== undefined) continue;
     const state = readState(text);
     if (state === undefined) unreadable.push(name);
-    else unsigned.set(name, hashOf(text));
+    else unsigned.set(name, hash('sha256', text));
     print(described(name, state));
   }
-  const digest = hashOf(JSON.stringify([...unsigned]));
+  const digest = hash('sha256', JSON.stringify([...unsigned]));
   if (takeOver !== undefined && takeOver !== digest) {
     throw new Error(
       `--take-over: ${takeOver} is not the digest of what has no valid signature now. Nothing was signed`,

@@ -1,20 +1,33 @@
 import type { CodegenConfig } from '@graphql-codegen/cli';
 
 /**
- * Writes the types of the schema's resolvers. A non-null field that its model does not have must have a resolver, or the build fails. A nullable field
+ * Writes the types of the schema, and those of its resolvers, which know the models. A non-null field that its model does not have must have a resolver, or the build fails. A nullable field
  * compiles without one and is then always null.
  */
 const config: CodegenConfig = {
   schema: 'schema/*.graphql',
+  config: {
+    useTypeImports: true,
+    enumsAsTypes: true,
+    immutableTypes: true,
+    avoidOptionals: { defaultValue: true },
+    scalars: {
+      ID: { input: 'string', output: 'string' },
+      DateTime: { input: 'string', output: '../data/upstream/schema-drift.js#ReadTime' },
+      Float: { input: 'number', output: '../data/upstream/schema-drift.js#ReadNumber' },
+      Int: { input: 'number', output: '../data/upstream/schema-drift.js#ReadNumber' },
+      DateOrDateTime: 'string',
+      Vector: { input: 'never', output: '../data/vector.js#Vector' },
+      JSONObject: 'Record<string, unknown>',
+    },
+  },
   generates: {
-    'src/generated/schema-types.ts': {
-      plugins: ['typescript', 'typescript-resolvers'],
+    'src/generated/schema-types.ts': { plugins: ['typescript'] },
+    'src/generated/resolver-types.ts': {
+      plugins: [{ add: { content: "import type * as Types from './schema-types.js';" } }, 'typescript-resolvers'],
       config: {
+        namespacedImportName: 'Types',
         contextType: '../context.js#Context',
-        useTypeImports: true,
-        enumsAsTypes: true,
-        immutableTypes: true,
-        avoidOptionals: { defaultValue: true },
         mapperTypeSuffix: 'Model',
         customDirectives: { semanticNonNull: true },
         mappers: {
@@ -30,15 +43,6 @@ const config: CodegenConfig = {
           SearchCriteria: '../domains/discovery/model.js#SearchCriteria',
           Topic: '../domains/markets/model.js#MarketTopic',
           TopicGroup: '../domains/markets/model.js#MarketTopicGroup',
-        },
-        scalars: {
-          ID: { input: 'string', output: 'string' },
-          DateTime: { input: 'string', output: '../data/upstream/schema-drift.js#ReadTime' },
-          Float: { input: 'number', output: '../data/upstream/schema-drift.js#ReadNumber' },
-          Int: { input: 'number', output: '../data/upstream/schema-drift.js#ReadNumber' },
-          DateOrDateTime: 'string',
-          Vector: { input: 'never', output: '../data/vector.js#Vector' },
-          JSONObject: 'Record<string, unknown>',
         },
       },
     },

@@ -2,18 +2,11 @@ import type { Scope } from '../../auth/credentials.js';
 import { marketRead, type Reader } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
 import { BadUserInput } from '../../errors.js';
-import { type ListId, listId, type PageArguments, pageRequest, windowOf } from '../../graphql/connection.js';
+import type { CompanyPageInput, CompanySelection } from '../../generated/schema-types.js';
+import { type ListId, listId, pageRequest, windowOf } from '../../graphql/connection.js';
 import { checkedDomains } from '../../graphql/input.js';
 import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
-import {
-  type Companies,
-  type CompanyConditions,
-  type CompanySorting,
-  companiesByDomain,
-  facetsOf,
-  preparedFilter,
-  sortedCompanies,
-} from './list.js';
+import { type Companies, companiesByDomain, facetsOf, preparedFilter, sortedCompanies } from './list.js';
 import { type CompanyRecord, companyList, companyPieces, csvExport, esgData } from './model.js';
 
 /** A company with the market it belongs to. */
@@ -21,19 +14,8 @@ export interface Company extends CompanyRecord {
   readonly marketId: string;
 }
 
-/** Which companies of a market to list, and in which order, as the arguments of `Market.companies`. */
-interface CompanyListing {
-  readonly filter?: CompanyConditions | null | undefined;
-  readonly orderBy?: CompanySorting | null | undefined;
-}
-
-/** Which companies to export, as `CompanySelection` in the schema: exactly one member is set. */
-interface CompanyChoice {
-  readonly all?: boolean | null | undefined;
-  readonly visible?: (PageArguments & CompanyListing) | null | undefined;
-  readonly matching?: CompanyConditions | null | undefined;
-  readonly domains?: readonly string[] | null | undefined;
-}
+/** Which companies of a market to list, and in which order. */
+type CompanyListing = Pick<CompanyPageInput, 'filter' | 'orderBy'>;
 
 const maxDomainsInMessage = 5;
 
@@ -74,7 +56,7 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
   /** The companies of a selection (docs/upstream-api.md: Export to API). @throws as `selected` does. */
   function chosen(
     marketId: string,
-    { all, visible, matching, domains }: CompanyChoice,
+    { all, visible, matching, domains }: CompanySelection,
     argument: string,
   ): MaybePromise<Companies> {
     for (const [filter, at] of [
@@ -101,7 +83,7 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
         'must be true; use visible, matching or domains to export some of the companies',
       );
     }
-    return list(marketId, { filter: matching }, `${argument}.matching`);
+    return list(marketId, { filter: matching ?? null }, `${argument}.matching`);
   }
 
   return {
@@ -111,14 +93,14 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
      * @throws BadUserInput if the selection is invalid, before the service is called; also if it selects no company, or a domain that is not in
      * the market.
      */
-    selected: (marketId: string, choice: CompanyChoice, argument: string): MaybePromise<Companies> =>
+    selected: (marketId: string, choice: CompanySelection, argument: string): MaybePromise<Companies> =>
       andThen(chosen(marketId, choice, argument), companies => {
         if (companies.length === 0) throw new BadUserInput(argument, 'selects no company');
         return companies;
       }),
     /** The values of the companies that match a filter. @throws BadUserInput if the filter is invalid, before the service is called. */
-    facets: (marketId: string, filter: CompanyConditions | null | undefined) =>
-      andThen(list(marketId, { filter }), companies => runYielding(client, () => facetsOf(companies))),
+    facets: (marketId: string, listing: Pick<CompanyListing, 'filter'>) =>
+      andThen(list(marketId, listing), companies => runYielding(client, () => facetsOf(companies))),
     /** The company with this domain. Case does not matter. */
     byDomain: (marketId: string, domain: string) =>
       andThen(all(marketId), companies => companiesByDomain(companies).get(domain.toLowerCase())),

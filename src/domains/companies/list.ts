@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { known } from '../../data/upstream/schema-drift.js';
 import { BadUserInput } from '../../errors.js';
+import type { CompanyFilter, CompanyOrder, FloatRange } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import { countValues } from '../../lib/count-values.js';
@@ -9,28 +10,6 @@ import { oncePerValue } from '../../lib/run.js';
 import type { CompanyRecord } from './model.js';
 
 export type Companies = readonly CompanyRecord[];
-
-/** A range of numbers that includes its ends, as `FloatRange` in the schema. */
-export interface FloatRange {
-  readonly min?: number | null;
-  readonly max?: number | null;
-}
-
-/** The conditions of a filter, as `CompanyFilter` in the schema. */
-export interface CompanyConditions {
-  readonly search?: string | null;
-  readonly domains?: readonly string[] | null;
-  readonly operatesIn?: readonly string[] | null;
-  readonly naics?: readonly string[] | null;
-  readonly actualRevenue?: FloatRange | null;
-  readonly overallMomentum?: FloatRange | null;
-}
-
-/** The order of a list, as `CompanyOrder` in the schema. */
-export interface CompanySorting {
-  readonly field: keyof typeof sortersByField;
-  readonly direction: 'ASC' | 'DESC';
-}
 
 const maxCodeLength = 10;
 /** To search a text that repeats itself takes a time that grows with the length of both. */
@@ -48,16 +27,16 @@ export const companiesByDomain = oncePerValue(
 );
 
 /** An operation that uses a variable in several places passes the same filter to each. */
-const preparedFilters = new WeakMap<CompanyConditions, ReturnType<typeof prepare>>();
+const preparedFilters = new WeakMap<CompanyFilter, ReturnType<typeof prepare>>();
 
 /** Prepares a filter. @throws BadUserInput that names the member of the argument: `filter.search`. */
-export function preparedFilter(filter: CompanyConditions, argument: string) {
+export function preparedFilter(filter: CompanyFilter, argument: string) {
   const prepared = preparedFilters.get(filter) ?? prepare(filter, argument);
   preparedFilters.set(filter, prepared);
   return prepared;
 }
 
-function prepare(filter: CompanyConditions, argument: string) {
+function prepare(filter: CompanyFilter, argument: string) {
   const setOf = (member: 'domains' | 'operatesIn' | 'naics', maxLength?: number): ReadonlySet<string> | undefined => {
     const [given, at] = [filter[member], `${argument}.${member}`];
     // An empty list of facets means any; one of domains selects nothing.
@@ -125,7 +104,7 @@ const sortersByField = {
  * All companies of a list in an order. Companies without the value come last in both directions. Those with equal values are sorted by domain,
  * ascending.
  */
-export const sortedCompanies = (companies: Companies, { field, direction }: CompanySorting): Companies =>
+export const sortedCompanies = (companies: Companies, { field, direction }: CompanyOrder): Companies =>
   sortersByField[field][direction](companies);
 
 function sort(companies: Companies, keyOf: SortKey, sign: 1 | -1): Companies {

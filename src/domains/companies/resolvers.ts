@@ -1,5 +1,5 @@
 import type { Context } from '../../context.js';
-import type { Resolvers } from '../../generated/schema-types.js';
+import type { Resolvers } from '../../generated/resolver-types.js';
 import { connectionPage, pageRequest } from '../../graphql/connection.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
@@ -15,7 +15,7 @@ export const companiesResolvers: Resolvers = {
       const list = await loaders.companies.list(id, listing);
       return connectionPage(page, list, company => ({ ...company, marketId: id }));
     },
-    companyFacets: ({ id }, { filter }, { loaders }) => loaders.companies.facets(id, filter),
+    companyFacets: ({ id }, listing, { loaders }) => loaders.companies.facets(id, listing),
     company: ({ id }, { domain }, context) => companyOf(id, domain, context),
     esg: ({ id }, _, { loaders }) => loaders.companies.esg(id),
   },

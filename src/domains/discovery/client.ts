@@ -1,11 +1,11 @@
 import { jobsTag } from '../../data/cache/keys.js';
 import { marketRead, type Read, type Reader } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
+import type { JobPhase } from '../../generated/schema-types.js';
 import { measured } from './estimate.js';
 import {
   criteriaMembers,
   type Job,
-  type JobPhase,
   jobList,
   type SearchCriteria,
   type SuggestedKeywords,

@@ -4,10 +4,11 @@ import type { Polling } from '../../data/polling/polling.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import { known } from '../../data/upstream/schema-drift.js';
+import type { JobPhase } from '../../generated/schema-types.js';
 import { ResponseMetadata, type SkippedRecord } from '../../observability/response-metadata.js';
 import { jobsRead } from './client.js';
 import { nextHistory, type ProgressHistory } from './estimate.js';
-import type { Job, JobPhase } from './model.js';
+import type { Job } from './model.js';
 
 /** State of the jobs in one phase of a market. */
 export interface JobProgress {

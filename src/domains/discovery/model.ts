@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { readable, records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
 import { identifier, listIn, unwrapped, utcTime, withAttributes } from '../../data/wire-types.js';
+import type { JobPhase } from '../../generated/schema-types.js';
 
 const text = z.string();
 
@@ -30,9 +31,6 @@ const job = z
     ...rest,
     ...endTime,
   }));
-
-/** A phase of a market, which has jobs of its own. */
-export type JobPhase = 'DISCOVERY' | 'PUBLISH';
 
 /** A job of a discovery or of a publication (docs/upstream-api.md: Discovery job). */
 export interface Job extends z.output<typeof job> {

@@ -1,7 +1,8 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import type { Context } from '../../context.js';
 import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
-import type { EventFilter, Resolvers } from '../../generated/schema-types.js';
+import type { Resolvers } from '../../generated/resolver-types.js';
+import type { EventFilter } from '../../generated/schema-types.js';
 import {
   connectionOf,
   type ListId,

@@ -1,13 +1,11 @@
 import { known } from '../../data/upstream/schema-drift.js';
+import type { EventInterval } from '../../generated/schema-types.js';
 import { maxPageSize } from '../../graphql/input.js';
 import { countValues } from '../../lib/count-values.js';
 import { dayMs, iso } from '../../lib/time.js';
 import { type EventQuery, endOf, startOf } from './client.js';
 import { type Event, type EventPage, highestScore, newestVersions } from './model.js';
 import { divide } from './tail.js';
-
-/** The length of a bucket. Weeks begin on Monday; all buckets begin at 00:00 UTC, or at a full hour. */
-type EventInterval = 'HOUR' | 'DAY' | 'WEEK' | 'MONTH';
 
 /** Reads one page of the event list. */
 type ReadEvents = (query: EventQuery, page: number, pageSize: number) => Promise<EventPage>;

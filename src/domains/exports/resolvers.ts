@@ -2,13 +2,8 @@ import { memberName, type TeamKey } from '../../auth/teams.js';
 import type { Context } from '../../context.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
 import { Conflict, Forbidden, UpstreamInvalidResponse } from '../../errors.js';
-import type {
-  CompanySelection,
-  ExportFilter,
-  ExportMarketToEndpointInput,
-  Resolvers,
-  ResolversTypes,
-} from '../../generated/schema-types.js';
+import type { Resolvers, ResolversTypes } from '../../generated/resolver-types.js';
+import type { CompanySelection, ExportFilter, ExportMarketToEndpointInput } from '../../generated/schema-types.js';
 import { connectionPage, listId, pageRequest } from '../../graphql/connection.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';

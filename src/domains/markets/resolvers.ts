@@ -1,5 +1,5 @@
 import type { Context } from '../../context.js';
-import type { Resolvers } from '../../generated/schema-types.js';
+import type { Resolvers } from '../../generated/resolver-types.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';

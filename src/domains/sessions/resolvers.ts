@@ -1,7 +1,7 @@
 import type { Credential } from '../../auth/credentials.js';
 import type { Context } from '../../context.js';
 import { BadUserInput, Forbidden } from '../../errors.js';
-import type { Resolvers } from '../../generated/schema-types.js';
+import type { Resolvers } from '../../generated/resolver-types.js';
 import { plainText } from '../../graphql/input.js';
 import { embedSessionWrite } from './client.js';
 

@@ -88,12 +88,12 @@ export const eventsResolvers: Resolvers = {
       if (filter?.impactedEntities?.length) {
         throw new BadUserInput('filter.impactedEntities', 'cannot be set here, because it is the name of the company');
       }
-      if (!isEntityName(name ?? '')) {
-        throw new NotQueryable(
-          'The service cannot search for this company, because its name is empty, too long, or contains a comma',
-        );
-      }
-      const request = { name: name ?? '', query: queryOf(filter), first: pageSize(first), extras: extrasOf(info) };
+      const request = {
+        name: searchable(name ?? ''),
+        query: queryOf(filter),
+        first: pageSize(first),
+        extras: extrasOf(info),
+      };
       const list = eventListId(withNames(request.query, [request.name]));
       return connection(list, await loaders.events.ofCompany(request));
     },
@@ -179,12 +179,14 @@ const preparedQuery = oncePerValue((filter: EventFilter): EventQuery => {
 const tooLong = () =>
   new BadUserInput('filter', `is too long: as parameters of a URL it must have at most ${maxQueryLength} characters`);
 
-/** Whether the service can search for a name. */
-function isEntityName(name: string): boolean {
+/** The name of a company. @throws NotQueryable if the service cannot search for it. */
+function searchable(name: string): string {
   try {
-    return entityName(name, 'name') === name;
+    return entityName(name, 'name');
   } catch {
-    return false;
+    throw new NotQueryable(
+      'The service cannot search for this company, because its name is empty, too long, or contains a comma',
+    );
   }
 }
 

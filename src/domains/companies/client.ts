@@ -6,7 +6,14 @@ import type { CompanyPageInput, CompanySelection } from '../../generated/schema-
 import { type ListId, listId, pageRequest, windowOf } from '../../graphql/connection.js';
 import { checkedDomains } from '../../graphql/input.js';
 import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
-import { type Companies, companiesByDomain, facetsOf, preparedFilter, sortedCompanies } from './list.js';
+import {
+  type Companies,
+  companiesByDomain,
+  exportedCompanies,
+  facetsOf,
+  preparedFilter,
+  sortedCompanies,
+} from './list.js';
 import { type CompanyRecord, companyList, companyPieces, csvExport, esgData } from './model.js';
 
 /** A company with the market it belongs to. */
@@ -86,18 +93,26 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
     return list(marketId, { filter: matching ?? null }, `${argument}.matching`);
   }
 
+  /**
+   * The companies of a selection, at least one.
+   * @throws BadUserInput if the selection is invalid, before the service is called; also if it selects no company, or a domain that is not in
+   * the market.
+   */
+  const selected = (marketId: string, choice: CompanySelection, argument: string) =>
+    andThen(chosen(marketId, choice, argument), companies => {
+      if (companies.length === 0) throw new BadUserInput(argument, 'selects no company');
+      return companies;
+    });
+
   return {
     list,
-    /**
-     * The companies of a selection, at least one.
-     * @throws BadUserInput if the selection is invalid, before the service is called; also if it selects no company, or a domain that is not in
-     * the market.
-     */
-    selected: (marketId: string, choice: CompanySelection, argument: string): MaybePromise<Companies> =>
-      andThen(chosen(marketId, choice, argument), companies => {
-        if (companies.length === 0) throw new BadUserInput(argument, 'selects no company');
-        return companies;
-      }),
+    selected,
+    /** What an export sends of a selection, and how many companies that has. @throws as `selected` does */
+    exported: (marketId: string, choice: CompanySelection, argument: string) =>
+      andThen(selected(marketId, choice, argument), companies => ({
+        selected: companies.length,
+        data: exportedCompanies(companies),
+      })),
     /** The values of the companies that match a filter. @throws BadUserInput if the filter is invalid, before the service is called. */
     facets: (marketId: string, listing: Pick<CompanyListing, 'filter'>) =>
       andThen(list(marketId, listing), companies => runYielding(client, () => facetsOf(companies))),

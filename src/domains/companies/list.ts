@@ -150,3 +150,31 @@ export const facetsOf = oncePerValue((companies: Companies) => {
     overallMomentum: histogram(({ overallMomentum }) => overallMomentum),
   };
 });
+
+const maxExported = 500;
+
+/**
+ * What an export sends of companies (docs/upstream-api.md: Outbound request body): the 500 with the highest score, in descending order. Those with equal
+ * scores keep their order, those without a score come last.
+ */
+export function exportedCompanies(companies: Companies) {
+  const scoreOf = ({ score }: CompanyRecord) => known(score) ?? -Number.MAX_VALUE;
+  const highest = companies.toSorted((one, other) => scoreOf(other) - scoreOf(one)).slice(0, maxExported);
+  return highest.map(documentedFields);
+}
+
+/** The documented fields of a company record and no others, in the documented order (docs/upstream-api.md: Company record). */
+function documentedFields(company: CompanyRecord) {
+  const { domain, name, description, contactNumber, contactEmail, operatesIn, dunsNumbers } = company;
+  const [overallMomentum, actualRevenue] = [known(company.overallMomentum), known(company.actualRevenue)];
+  const naics = company.naics.map(({ code, name, level, isPrimary }) => ({
+    code,
+    name,
+    level: known(level),
+    isPrimary,
+  }));
+  return {
+    ...{ domain, name, description, overallMomentum, contactNumber, contactEmail, actualRevenue },
+    ...{ naics, operatesIn, dunsNumbers },
+  };
+}

@@ -1,13 +1,8 @@
 import { BadUserInput } from '../../errors.js';
+import type { ExportHeaderInput } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
 import { boundedList, type ListCoordinate } from '../../graphql/limits/list-bounds.js';
 import { parseWebUrl } from '../../lib/web-url.js';
-
-/** A header that is sent with every call of an endpoint. */
-export interface EndpointHeader {
-  readonly name: string;
-  readonly value: string;
-}
 
 /** The user an export is made for, as far as known. The placeholders of a URL stand for it. */
 export interface ExportUser {
@@ -43,9 +38,9 @@ const reservedHeaders = new Set([
  */
 export function checkedHeaders(
   coordinate: ListCoordinate,
-  headers: readonly EndpointHeader[],
+  headers: readonly ExportHeaderInput[],
   argument: string,
-): readonly EndpointHeader[] {
+): readonly ExportHeaderInput[] {
   const length = headers.reduce((sum, { name, value }) => sum + name.length + value.length, 0);
   if (length > maxHeadersLength)
     throw new BadUserInput(argument, `must be at most ${maxHeadersLength} characters in total`);

@@ -4,13 +4,14 @@ import DataLoader from 'dataloader';
 import type { Sealer } from '../../auth/seal.js';
 import type { TeamKey } from '../../auth/teams.js';
 import { BadUserInput, Conflict, UpstreamUnavailable } from '../../errors.js';
+import type { ExportHeaderInput, UpdateExportEndpointInput } from '../../generated/schema-types.js';
 import type { MaybePromise } from '../../lib/run.js';
 import { iso } from '../../lib/time.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { AddressGuard, AddressRefused } from './address-guard.js';
 import { attemptMs, deliver, maxDeliveryMs, newAttempt, type OutboundCall, type StartTimer } from './delivery.js';
-import { type EndpointHeader, type ExportUser, resolvedUrl, templateUrl } from './endpoint.js';
+import { type ExportUser, resolvedUrl, templateUrl } from './endpoint.js';
 import {
   type Endpoint,
   type ExportAttempt,
@@ -34,24 +35,11 @@ import {
 } from './team-state.js';
 import type { TeamStore } from './team-store.js';
 
-/** A request for an export. */
-interface ExportRequest {
-  readonly endpoint: string;
-  readonly marketId: string;
-  /** The choice of companies as the client gave it. It is part of the digest of the input. */
-  readonly companies: unknown;
-  readonly user: ExportUser;
-  /** The client that made the request: an e-mail address, or a name for the API key. */
-  readonly by: string;
-  readonly idempotencyKey: string | null;
-}
-
-/** Changes of an endpoint. What is undefined stays as it is. */
-interface EndpointChanges {
-  readonly url: string | undefined;
-  readonly description: string | undefined;
-  readonly headers: readonly EndpointHeader[] | undefined;
-}
+/** An export to start: what is recorded of it, and its user. */
+type ExportOrder = Pick<
+  ExportRecord,
+  'endpoint' | 'marketId' | 'by' | 'idempotencyKey' | 'inputDigest' | 'retryOf' | 'repeatable'
+> & { readonly user: ExportUser };
 
 /** The endpoints of teams, and the exports to them. Lives as long as the process. */
 export type Exports = ReturnType<typeof createExports>;
@@ -156,7 +144,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
      */
     async register(
       team: TeamKey,
-      { headers, ...named }: Pick<Endpoint, 'name' | 'url' | 'description'> & { headers: readonly EndpointHeader[] },
+      { headers, ...named }: Pick<Endpoint, 'name' | 'url' | 'description'> & { headers: readonly ExportHeaderInput[] },
     ) {
       await checkUrl(named.url);
       const signingSecret = newSigningSecret();
@@ -171,23 +159,23 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     },
 
     /**
-     * Changes an endpoint. Its signing secret stays. Everything except the URL has been checked.
+     * Changes an endpoint; null changes nothing. Its signing secret stays. Everything except the URL has been checked.
      * @throws BadUserInput for a URL that exports may not use, or one to whose server the values of headers would go that were registered for another;
      *   NotFound; Conflict if no secret opens what it has sealed, or if it is changed twice at once.
      */
-    async update(team: TeamKey, name: string, { url, description, headers }: EndpointChanges) {
-      if (url !== undefined) await checkUrl(url);
+    async update(team: TeamKey, { endpoint: name, url, description, headers }: UpdateExportEndpointInput) {
+      if (url != null) await checkUrl(url);
       const before = endpointNamed(await store.read(team), name);
       const named = { name, url: url ?? before.url, description: description ?? before.description };
-      if (headers === undefined && before.headerNames.length > 0 && originOf(named) !== originOf(before)) {
+      if (headers == null && before.headerNames.length > 0 && originOf(named) !== originOf(before)) {
         throw new BadUserInput('input.headers', 'must be given again, because the URL leads to another server');
       }
       // Headers that are replaced need not be opened.
-      const kept = await openAll(team, headers === undefined ? before : { ...before, headerNames: [] });
+      const kept = await openAll(team, headers == null ? before : { ...before, headerNames: [] });
       const endpoint: Endpoint = {
         ...named,
         headerNames: headers?.map(header => header.name) ?? before.headerNames,
-        ...(await sealAll(team, named, headers === undefined ? kept.headers : valuesOf(headers), kept.secrets)),
+        ...(await sealAll(team, named, headers == null ? kept.headers : valuesOf(headers), kept.secrets)),
       };
       await storeChange(team, before, endpoint);
       return endpoint;
@@ -215,13 +203,17 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
 
     /**
      * Sends an export, or returns the earlier one with the same idempotency key. Goes on if the client disconnects.
+     * @param companies the choice of companies as the client gave it.
      * @param prepare creates the payload; called only if something is to be sent.
      * @param span of the operation: the attempts are below it.
      * @throws NotFound, Conflict, RateLimited or BadUserInput if nothing was sent; UpstreamUnavailable that is not `retryable` if something was.
      */
     async send(
       team: TeamKey,
-      { companies, ...request }: ExportRequest,
+      {
+        companies,
+        ...request
+      }: Omit<ExportOrder, 'inputDigest' | 'retryOf' | 'repeatable'> & { readonly companies: unknown },
       prepare: () => MaybePromise<Payload>,
       span?: Span,
     ) {
@@ -232,7 +224,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     },
 
     /** Sends an export of no companies, so that a client can try its endpoint. @throws as `send` */
-    async test(team: TeamKey, request: Pick<ExportRequest, 'endpoint' | 'user' | 'by'>, span?: Span) {
+    async test(team: TeamKey, request: Pick<ExportOrder, 'endpoint' | 'user' | 'by'>, span?: Span) {
       const unrepeatable = { marketId: null, idempotencyKey: null, inputDigest: '', retryOf: null, repeatable: null };
       return start(team, await store.read(team), { ...request, ...unrepeatable }, () => testPayload, span);
     },
@@ -244,7 +236,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
      */
     async retry(
       team: TeamKey,
-      { exportId, ...request }: Pick<ExportRequest, 'by' | 'idempotencyKey'> & { readonly exportId: string },
+      { exportId, ...request }: Pick<ExportOrder, 'by' | 'idempotencyKey'> & { readonly exportId: string },
       prepare: (marketId: string, companies: unknown) => Promise<Payload>,
       span?: Span,
     ) {
@@ -311,12 +303,6 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
   }
 }
 
-/** An export to start: what is recorded of it, and its user. */
-type ExportOrder = Pick<
-  ExportRecord,
-  'endpoint' | 'marketId' | 'by' | 'idempotencyKey' | 'inputDigest' | 'retryOf' | 'repeatable'
-> & { readonly user: ExportUser };
-
 /** In characters of JSON text. Every change of a team writes its whole state, so what is longer is not stored. */
 const maxSelectionLength = 32 * 1024;
 const maxOutcomeLength = 64 * 1024;
@@ -333,7 +319,7 @@ function storedOutcome(outcome: ExportOutcome): ExportOutcome {
   return { ...outcome, references: outcome.references.map(reference => ({ ...reference, url: null })) };
 }
 
-const valuesOf = (headers: readonly EndpointHeader[]) =>
+const valuesOf = (headers: readonly ExportHeaderInput[]) =>
   Object.fromEntries(headers.map(({ name, value }) => [name, value]));
 
 /** The server of an endpoint. Placeholders stand only behind it. */

@@ -56,16 +56,13 @@ export const exportsResolvers: Resolvers = {
       });
       return { endpoint, signingSecret: signingSecret.reveal() };
     },
-    async updateExportEndpoint(_, { input: { endpoint: name, url, description, headers } }, context) {
+    async updateExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
-      const endpoint = await context.exports.update(team, checkedName(name, 'input.endpoint'), {
-        url: url ?? undefined,
-        description:
-          description == null ? undefined : plainText(description, 'input.description', maxDescriptionLength),
-        headers:
-          headers == null ? undefined : checkedHeaders('UpdateExportEndpointInput.headers', headers, 'input.headers'),
-      });
-      return { endpoint };
+      const { endpoint, description, headers } = input;
+      checkedName(endpoint, 'input.endpoint');
+      if (description != null) plainText(description, 'input.description', maxDescriptionLength);
+      const checked = headers && checkedHeaders('UpdateExportEndpointInput.headers', headers, 'input.headers');
+      return { endpoint: await context.exports.update(team, { ...input, headers: checked ?? null }) };
     },
     async rotateExportEndpointSecret(_, { input }, context) {
       const team = administeredTeam(context);
@@ -164,7 +161,7 @@ const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string
 async function payload({ loaders }: Context, id: string, selection: CompanySelection): Promise<Payload> {
   // The companies first, so that an invalid selection is refused before the first upstream call. The service has none of a market that is not published.
   const [companies, market] = await Promise.allSettled([
-    loaders.companies.selected(id, selection, 'input.companies'),
+    loaders.companies.exported(id, selection, 'input.companies'),
     loaders.markets.record(id),
   ]);
   if (market.status === 'rejected') throw market.reason;
@@ -175,7 +172,8 @@ async function payload({ loaders }: Context, id: string, selection: CompanySelec
   if (companies.status === 'rejected') throw companies.reason;
   if (name === null)
     throw new UpstreamInvalidResponse('The service sent no name of the market, which an export must have');
-  return payloadOf({ id, name }, companies.value);
+  const { selected, data } = companies.value;
+  return payloadOf({ id, name }, selected, data);
 }
 
 /** The user of the session. For other credentials, an example. */

@@ -38,10 +38,8 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
   const lists = new Map<string, MaybePromise<Companies>>();
 
   /**
-   * The companies that match a filter, in an order; without `orderBy`, in the service's order. Equal arguments are computed once for each
-   * market, in turns with the work of other requests.
-   * @param filterArgument the name of the filter in errors.
-   * @throws BadUserInput if the filter is invalid, before the service is called.
+   * The companies that match a filter, in an order; without `orderBy`, in the service's order. Equal arguments are computed once for each market.
+   * @param filterArgument the name of the filter in errors. @throws BadUserInput if the filter is invalid, before the service is called.
    */
   function list(
     marketId: string,
@@ -94,9 +92,8 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
   }
 
   /**
-   * The companies of a selection, at least one.
-   * @throws BadUserInput if the selection is invalid, before the service is called; also if it selects no company, or a domain that is not in
-   * the market.
+   * The companies of a selection, at least one. @throws BadUserInput if it is invalid, before the service is called; if it selects no company, or a
+   * domain that is not in the market.
    */
   const selected = (marketId: string, choice: CompanySelection, argument: string) =>
     andThen(chosen(marketId, choice, argument), companies => {

@@ -100,10 +100,7 @@ const sortersByField = {
   ACTUAL_REVENUE: sorters(({ actualRevenue }) => known(actualRevenue)),
 };
 
-/**
- * All companies of a list in an order. Companies without the value come last in both directions. Those with equal values are sorted by domain,
- * ascending.
- */
+/** All companies of a list in an order. In both directions, those without the value come last, and equal ones are sorted by domain. */
 export const sortedCompanies = (companies: Companies, { field, direction }: CompanyOrder): Companies =>
   sortersByField[field][direction](companies);
 
@@ -124,10 +121,7 @@ function compare<T extends string | number>(one: T, other: T): number {
   return one < other ? -1 : 1;
 }
 
-/**
- * Counts, for each value that occurs in a list, the companies that a filter with that value selects. The most frequent value comes first; values
- * with equal counts are sorted. Numbers are counted in ranges. Computed once for each list.
- */
+/** How many companies a filter with each value of a list selects, the most frequent value first. Numbers are counted in ranges. Computed once. */
 export const facetsOf = oncePerValue((companies: Companies) => {
   // No filter takes a longer code, and each length costs one more look-up for each code.
   const names = new Map<string, string | null>();
@@ -153,10 +147,7 @@ export const facetsOf = oncePerValue((companies: Companies) => {
 
 const maxExported = 500;
 
-/**
- * What an export sends of companies (docs/upstream-api.md: Outbound request body): the 500 with the highest score, in descending order. Those with equal
- * scores keep their order, those without a score come last.
- */
+/** What an export sends (docs/upstream-api.md: Outbound request body): the 500 with the highest score, the highest first. Equal scores keep their order. */
 export function exportedCompanies(companies: Companies) {
   const scoreOf = ({ score }: CompanyRecord) => known(score) ?? -Number.MAX_VALUE;
   const highest = companies.toSorted((one, other) => scoreOf(other) - scoreOf(one)).slice(0, maxExported);

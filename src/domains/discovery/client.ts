@@ -68,10 +68,7 @@ export function startWrite(marketId: string, criteria: object, skipDiscoveryRevi
   };
 }
 
-/**
- * PATCH /v2/discovery/{id}/companies/reviews. The specification does not show the response body, so it is not read.
- * @param domains of the companies that the review applies to; undefined for all of the market.
- */
+/** PATCH /v2/discovery/{id}/companies/reviews. The response is not specified, and not read. @param domains undefined: all of the market. */
 export function reviewWrite(
   marketId: string,
   reviewStatus: 'include' | 'exclude',

@@ -33,10 +33,7 @@ function endedRecently({ endTime }: Job): boolean {
 
 type FeedDeps = ReaderDeps & { readonly polling: Polling };
 
-/**
- * The jobs of a phase, until the last one has ended (docs/upstream-api.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN,
- * NOT_FOUND, BAD_USER_INPUT.
- */
+/** The jobs of a phase, until the last one has ended. @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, BAD_USER_INPUT. */
 export const jobProgress =
   (marketId: string, phase: JobPhase) =>
   (deps: FeedDeps, { credential, scope, cancellation }: RequestAuth) =>

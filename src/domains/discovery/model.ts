@@ -110,10 +110,7 @@ const categories = withAttributes(keywordLists('keyword', suggestion)).transform
 /** Suggestions without categories. */
 const singleList = requiredRecords('keyword', suggestion).transform(keywords => ({ keywords, suggested: null }));
 
-/**
- * Suggested keywords. The specification does not show the body. Accepted are a list, bare or under any member, and several lists as in
- * the keywords of criteria.
- */
+/** Suggested keywords: a list, bare or under any member, or several as in the keywords of criteria. The specification does not show the body. */
 export const suggestedKeywords = z.preprocess(
   body => {
     const content = criteriaIn(body) as { keywords?: unknown } | null;

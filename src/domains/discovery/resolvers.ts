@@ -82,10 +82,7 @@ export const discoveryNodes = {
   Job: { parts: ({ marketId, phase, id }: Job) => [marketId, phase, id] },
 } satisfies NodeTypes<Context>;
 
-/**
- * The result of a write.
- * @throws Conflict that says what the state of the market is and what to do next, if that refuses the write and the jobs can be read.
- */
+/** Writes. @throws Conflict that says what the state of the market is and what to do next, if that refuses the write and the jobs can be read. */
 async function writeOrExplain<T>(
   write: Write<T>,
   id: string,

@@ -134,10 +134,7 @@ export function filterParameters({ search, ...query }: EventQuery, searchParam =
   return parameters;
 }
 
-/**
- * Reads the page that was requested. A service that returns fewer items per page than requested, or another page, would shift every window.
- * @throws UpstreamInvalidResponse
- */
+/** The page that was requested. Fewer items, or another page, would shift every window: @throws UpstreamInvalidResponse. */
 function requestedPage(body: unknown, page: number, pageSize: number): EventPage {
   const { events, totalItems, unfilteredTotalItems, ...meta } = eventPage.parse(body);
   const before = (page - 1) * pageSize;

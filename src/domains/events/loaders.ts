@@ -56,10 +56,7 @@ interface PagePart {
   readonly skip: number;
 }
 
-/**
- * The pages that hold items `offset` to `offset + count` of the list: the smallest single page that holds them all, otherwise two neighbors.
- * @param count 1 to 100.
- */
+/** The pages that hold `count` items (1 to 100) from `offset` on: the smallest single page that holds them all, otherwise two neighbors. */
 export function pagesFor(offset: number, count: number): readonly [PagePart, ...PagePart[]] {
   for (let pageSize = count; pageSize <= maxPageSize; pageSize += 1) {
     const skip = offset % pageSize;

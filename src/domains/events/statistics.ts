@@ -57,10 +57,7 @@ export async function readStatistics(query: EventQuery, plot: Plot, limit: numbe
   return statisticsOf({ events, totalItems: 0 }, totalItems, plot);
 }
 
-/**
- * The same query from a later time on, so that it selects at most `limit` events, and more than half of `limit`. If many events have the same
- * time, it may select fewer, or more than `limit`.
- */
+/** The query from a later time on, with more than half of `limit` events and at most `limit`. If many have the same time, it may be fewer or more. */
 async function newestOf(
   query: EventQuery,
   { from, to }: UpdateRange,
@@ -120,10 +117,7 @@ function scoresOf(events: readonly Event[]) {
     .map(({ value, count }) => ({ severity: Number(value[0]), likelihood: Number(value[1]), count }));
 }
 
-/**
- * All buckets from the first to the last event, also those without events. An event outside the requested range has no bucket: the number of
- * buckets stays within the limit whatever the service sends.
- */
+/** All buckets from the first to the last event. An event outside the range has none, so that their number stays within the limit. */
 function bucketsOf(events: readonly Event[], { interval, range }: Plot) {
   const byStart = new Map<number, (number | null)[]>();
   for (const event of events) {

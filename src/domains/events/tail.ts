@@ -119,10 +119,7 @@ async function newestEvents(read: ReadBetween, earliest: number, now: number, to
   return { start: late.high, events: (await readAll(read, iso(late.high), to, maxAtStart)).events };
 }
 
-/**
- * A time five to ten minutes before the newest update until now. The service does not document the order of its list, so the range is divided
- * until that update is found.
- */
+/** A time five to ten minutes before the newest update. The range is divided, because the service does not document the order of its list. */
 async function startOfNewest(read: ReadBetween, earliest: number, now: number, to: string): Promise<number> {
   // Only the length of the list matters here.
   const hasUpdates = async (time: number) => (await read(1, iso(time), to, 1)).totalItems > 0;

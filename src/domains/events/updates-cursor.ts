@@ -4,10 +4,7 @@ import { dayMs } from '../../lib/time.js';
 import type { Event, EventPage, ListPosition } from './model.js';
 import { hashBytes, hashOf, updateKey, updateTime } from './tail.js';
 
-/**
- * What a client has: every update before `from`, and of the later ones those in `seen`. This is all that a cursor says. It needs no memory of
- * any gateway, and means the same in each.
- */
+/** What a client has: every update before `from`, and of the later ones those in `seen`. A cursor says all of this, and means the same in each gateway. */
 export interface Position {
   /** In milliseconds since 1970, by the clock of the service. */
   readonly from: number;

@@ -52,10 +52,7 @@ export const resolveName: Resolve = async hostname => {
   return addresses;
 };
 
-/**
- * @param allowPrivate whether loopback, private and unique-local addresses are allowed. Link-local addresses, those of cloud metadata,
- *   and those that embed another address are never allowed.
- */
+/** @param allowPrivate allows loopback, private and unique-local addresses. Link-local, metadata and embedded ones are never allowed. */
 export function createAddressGuard(allowPrivate: boolean, resolve: Resolve) {
   /** The addresses of a host. @throws AddressRefused if any of them is not allowed; Error if a name has none. */
   async function allowedAddresses(hostname: string): Promise<readonly string[]> {

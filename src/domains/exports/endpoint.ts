@@ -32,10 +32,7 @@ const reservedHeaders = new Set([
   '__proto__',
 ]);
 
-/**
- * Checks the headers of an endpoint (docs/upstream-api.md: Endpoint registration). Keeps the case of the names.
- * @throws BadUserInput that names the header, but never contains its value.
- */
+/** Checks headers (docs/upstream-api.md: Endpoint registration). @throws BadUserInput that names the header, but never contains its value. */
 export function checkedHeaders(
   coordinate: ListCoordinate,
   headers: readonly ExportHeaderInput[],
@@ -64,9 +61,7 @@ export function checkedHeaders(
 
 /**
  * Checks the URL of an endpoint before it is registered (docs/upstream-api.md: Endpoint registration). Path and query may contain the
- * placeholders `{user.name}` and `{user.email}`.
- * @returns the URL with a letter in place of each placeholder.
- * @throws BadUserInput
+ * placeholders `{user.name}` and `{user.email}`. @returns the URL with a letter in place of each placeholder. @throws BadUserInput
  */
 export function templateUrl(text: string, argument: string, httpsOnly: boolean): URL {
   plainText(text, argument, maxUrlLength);

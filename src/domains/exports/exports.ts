@@ -138,8 +138,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     idle: () => Promise.allSettled(running),
 
     /**
-     * Adds an endpoint. Everything except its URL has been checked.
-     * @returns also its signing secret, which is shown only now.
+     * Adds an endpoint. Everything except its URL has been checked. Its signing secret is shown only now.
      * @throws BadUserInput for a URL that exports may not use; Conflict if the name is taken.
      */
     async register(
@@ -182,8 +181,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     },
 
     /**
-     * Replaces the signing secret of an endpoint. The old one signs for 24 more hours.
-     * @returns also the new secret, which is shown only now.
+     * Replaces the signing secret of an endpoint by one that is shown only now. The old one signs for 24 more hours.
      * @throws NotFound; Conflict if it is replaced twice at once.
      */
     async rotateSecret(team: TeamKey, name: string) {

@@ -14,10 +14,7 @@ interface FeedDeps {
   readonly teams: Reloadable<Teams>;
 }
 
-/**
- * An export of a team, until it has ended. The store is read, so that it may run in another gateway.
- * @throws while reading: NOT_FOUND; Forbidden as soon as the client no longer belongs to the team.
- */
+/** An export of a team, until it has ended, perhaps in another gateway. @throws while reading: NOT_FOUND; Forbidden once the client has left the team. */
 export const exportProgress =
   (team: TeamKey, id: string) =>
   async ({ exports, polling, teams }: FeedDeps, { credential, scope, cancellation: { signal } }: RequestAuth) => {

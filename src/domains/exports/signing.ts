@@ -43,10 +43,7 @@ export function rotatedSecrets(
   return [{ secret, validUntil: null }, ...replaced.map(each => ({ ...each, validUntil: now + overlapMs }))];
 }
 
-/**
- * The headers that prove who sent a call (Standard Webhooks), with a signature by each valid secret.
- * @param id the same for each attempt of an export. @param at the time of the attempt.
- */
+/** The headers that prove who sent a call (Standard Webhooks), with a signature by each valid secret. @param id the same for each attempt. */
 export function signatureHeaders(
   secrets: readonly SigningSecret[],
   { id, body }: { readonly id: string; readonly body: string },

@@ -46,10 +46,7 @@ export function withChanged(
   return { ...state, endpoints: state.endpoints.map(each => (isSame(each) ? { ...each, ...after } : each)) };
 }
 
-/**
- * The export of the last 24 hours with the same idempotency key. Undefined if there is none, or if no key is given.
- * @throws Conflict if its input was different, or if it is still running.
- */
+/** The export of the last 24 hours with the same idempotency key, if there is one. @throws Conflict if its input was different, or it is running. */
 export function earlierExport(
   state: TeamState,
   { idempotencyKey, inputDigest }: Pick<ExportRecord, 'idempotencyKey' | 'inputDigest'>,
@@ -98,10 +95,7 @@ export function exportNamed(state: TeamState, id: string): ExportRecord {
   return found;
 }
 
-/**
- * The export to retry.
- * @throws NotFound; Conflict if it is running, was delivered, was a test, or has been retried already, so that no two retries run at once.
- */
+/** The export to retry. @throws NotFound; Conflict if it is running, was delivered or has been retried, so that no two retries run at once. */
 export function exportToRetry(state: TeamState, id: string): ExportRecord {
   const record = exportNamed(state, id);
   const status = statusOf(record);

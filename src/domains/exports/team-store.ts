@@ -51,10 +51,7 @@ export function openSigned(signer: Signer, name: string, text: string): TeamStat
   return json === undefined ? undefined : teamState.parse(JSON.parse(json));
 }
 
-/**
- * Stores states as signed texts, each signed for the name of its team.
- * @param forgets whether a state without a valid signature counts as none, instead of being refused: the secrets do not outlive the process.
- */
+/** Stores signed states. @param forgets whether one without a valid signature counts as none: the secrets do not outlive the process. */
 export function createTeamStore(texts: TextStore, signer: Signer, telemetry: Telemetry, forgets: boolean): TeamStore {
   /** What was opened last: megabytes take tens of milliseconds to open, and no time to compare. */
   let last: { readonly name: string; readonly text: string; readonly state: TeamState } | undefined;

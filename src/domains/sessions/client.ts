@@ -20,11 +20,7 @@ export const embedSessionWrite: Write<EmbedSession> = {
   parse: body => embedSession.parse(body()),
 };
 
-/**
- * POST /v2/auth/sign-in.
- * @param base the address of the service.
- * @throws SignInFailed, whatever the reason why the service refuses.
- */
+/** POST /v2/auth/sign-in. @param base the address of the service. @throws SignInFailed, whatever the reason why the service refuses. */
 export async function signIn(
   upstream: Upstream,
   metadata: ResponseMetadata,

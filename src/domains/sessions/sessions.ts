@@ -81,10 +81,7 @@ export function createSessions({ upstream, base, sealer, attempts, revocations, 
       }
     },
 
-    /**
-     * Opens the gateway's cookie. `renewed` replaces one that was sealed with an older secret.
-     * @throws Unauthenticated if it was altered, or belongs to another service, or has expired or been signed out.
-     */
+    /** Opens the gateway's cookie. `renewed` replaces one of an older secret. @throws Unauthenticated if it is altered, of another service, or ended. */
     async open(cookie: string) {
       const opened = await read(cookie);
       if (await revocations.has(opened.id)) throw new Unauthenticated('The session has ended; sign in again');

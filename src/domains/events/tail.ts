@@ -110,21 +110,15 @@ async function newestEvents(read: ReadBetween, earliest: number, now: number, to
   const from = Math.max(earliest, latest - overlapMs);
   const later = await read(1, iso(from), to);
   if (later.totalItems <= maxPageSize) return { start: from, events: later.events };
-  const start = await startOfNewest(read, from, now, to);
+  // The service does not document the order of its list: divided, the range shows a time five to ten minutes before the newest update.
+  const hasMoreThan = (count: number) => async (time: number) => (await read(1, iso(time), to, 1)).totalItems > count;
+  const { low } = await divide(from, now, lengthMs => lengthMs <= overlapMs, hasMoreThan(0));
+  const start = Math.max(from, low - overlapMs);
   const all = await readAll(read, iso(start), to, maxAtStart);
   if (!all.isTooLong) return { start, events: all.events };
-  const isTooEarly = async (time: number) => (await read(1, iso(time), to, 1)).totalItems > maxAtStart;
-  const isShort = (lengthMs: number) => lengthMs <= minLookBackMs;
-  const late = await divide(start, Math.max(now, start + 2 * overlapMs), isShort, isTooEarly);
+  const end = Math.max(now, start + 2 * overlapMs);
+  const late = await divide(start, end, lengthMs => lengthMs <= minLookBackMs, hasMoreThan(maxAtStart));
   return { start: late.high, events: (await readAll(read, iso(late.high), to, maxAtStart)).events };
-}
-
-/** A time five to ten minutes before the newest update. The range is divided, because the service does not document the order of its list. */
-async function startOfNewest(read: ReadBetween, earliest: number, now: number, to: string): Promise<number> {
-  // Only the length of the list matters here.
-  const hasUpdates = async (time: number) => (await read(1, iso(time), to, 1)).totalItems > 0;
-  const { low } = await divide(earliest, now, lengthMs => lengthMs <= overlapMs, hasUpdates);
-  return Math.max(earliest, low - overlapMs);
 }
 
 /** Divides a range of time in halves until it is short enough: something holds at its low end, and does not at its high end. */

@@ -6,9 +6,6 @@ import type { ExportOutcome } from './model.js';
 
 type SafeHtml = typeof import('./safe-html.js');
 
-/** Loaded when they are needed: the packages of HTML take a tenth of the processor time of a start. */
-export const loadSafeHtml = (): Promise<SafeHtml> => import('./safe-html.js');
-
 /** The message for every export that failed, whatever the reason (docs/upstream-api.md: Expected response). */
 export const genericFailure = 'The export could not be delivered. Please contact your IT support.';
 

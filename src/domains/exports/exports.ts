@@ -88,26 +88,19 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       recordRetry.execute(() =>
         store.change(team, state => ({ value: withProgress(state, call.id, change), result: undefined })),
       );
-    const unrecorded = () =>
-      new UpstreamUnavailable(
-        'The export could not be recorded in time, and was stopped; read `exports` to see what is known',
-        undefined,
-        false,
-      );
+    const stop = (error: unknown): never => {
+      report(error);
+      const words = 'The export could not be recorded in time, and was stopped; read `exports` to see what is known';
+      throw new UpstreamUnavailable(words, undefined, false);
+    };
     const recordAttempts = async (attempts: ExportAttempt[]) => {
       // The record began with the first one.
-      if (attempts.length > 1) {
-        await recordProgress({ attempts }).catch(error => {
-          report(error);
-          throw unrecorded();
-        });
-      }
+      if (attempts.length > 1) await recordProgress({ attempts }).catch(stop);
       // The store took its time, or this process was paused: once the record says UNKNOWN, the export may be retried.
       if (statusOf(record, Date.now() + attemptMs) !== 'RUNNING') {
-        report(
+        stop(
           new Error(`The export ${record.id} was stopped: no further call could end before its record says UNKNOWN`),
         );
-        throw unrecorded();
       }
     };
     let known: ExportOutcome['kind'] | 'UNKNOWN' = 'UNKNOWN';

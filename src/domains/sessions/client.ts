@@ -1,16 +1,10 @@
 import { receivedCookies } from '../../auth/service-cookies.js';
+import { refusalOf } from '../../data/polling/state-message.js';
 import { parseReply, type Reply, replyText, unread } from '../../data/upstream/reply.js';
 import type { UpstreamRequest } from '../../data/upstream/request.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import type { Write } from '../../data/writer.js';
-import {
-  Forbidden,
-  NotFound,
-  SignInFailed,
-  Unauthenticated,
-  UpstreamBadInput,
-  UpstreamInvalidResponse,
-} from '../../errors.js';
+import { SignInFailed, UpstreamInvalidResponse } from '../../errors.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import { type EmbedSession, embedSession, signedInName } from './model.js';
 
@@ -38,15 +32,11 @@ export async function signIn(
     safe: false,
   } as const;
   const reply = await upstream.send(request, { metadata }, unread).catch(error => {
-    throw refuses(error) ? new SignInFailed() : error;
+    throw refusalOf(error) === undefined ? error : new SignInFailed();
   });
   const cookies = await receivedCookies([reply.headers['set-cookie'] ?? []].flat(), base);
   if (cookies.length === 0) throw new UpstreamInvalidResponse('The service did not start a session', undefined, false);
   return { cookies: [...cookies], email, name: nameIn(reply, request) };
-}
-
-function refuses(error: unknown): boolean {
-  return [Unauthenticated, Forbidden, NotFound, UpstreamBadInput].some(refusal => error instanceof refusal);
 }
 
 function nameIn(reply: Reply, request: UpstreamRequest): string | null {

@@ -15,11 +15,9 @@ export interface JobProgress {
   readonly marketId: string;
   readonly phase: JobPhase;
   readonly jobs: readonly Job[];
-  /** Jobs that could not be parsed. */
   readonly skipped: readonly SkippedRecord[];
   /** No change can follow: there are jobs, all of them were parsed, and each has ended. */
   readonly finished: boolean;
-  /** What the estimates of progress need of earlier polls. */
   readonly history: ProgressHistory;
 }
 

@@ -29,7 +29,6 @@ interface Group {
 }
 /** The first events of each company, and the number of its events. */
 type Found = ReadonlyMap<CompanyEventsRequest, EventPage>;
-/** Makes a call for one company alone. */
 type ReadAlone = (request: CompanyEventsRequest) => Promise<EventPage>;
 
 const nothing: Found = new Map();

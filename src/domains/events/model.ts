@@ -175,9 +175,7 @@ export interface EventPage extends Pick<z.output<typeof eventPage>, 'events' | '
 
 /** What is wanted of events besides what each page has. */
 export interface EventExtras {
-  /** Their embeddings. */
   readonly vectors: boolean;
-  /** The position of the list. */
   readonly position: boolean;
 }
 

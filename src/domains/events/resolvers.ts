@@ -110,10 +110,8 @@ export const eventsNodes = {
   },
 } satisfies NodeTypes<Context>;
 
-/** The list that `Query.events` pages through. */
 const eventListId = (query: EventQuery): ListId => listId('events', filterParameters(query).toString());
 
-/** @throws BadUserInput */
 function requestOf(
   { page, ...args }: PageArguments & { readonly page?: number | null | undefined },
   list: ListId,

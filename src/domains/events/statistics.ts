@@ -7,7 +7,6 @@ import { type EventQuery, endOf, startOf } from './client.js';
 import { type Event, type EventPage, highestScore, newestVersions } from './model.js';
 import { divide } from './tail.js';
 
-/** Reads one page of the event list. */
 type ReadEvents = (query: EventQuery, page: number, pageSize: number) => Promise<EventPage>;
 
 /** A range of `lastUpdated`, in milliseconds since 1970, both ends inclusive. */

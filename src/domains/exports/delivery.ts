@@ -43,7 +43,6 @@ export const maxDeliveryMs = (1 + maxRetries) * attemptMs;
 /** How many 1xx responses may precede the real one. An endpoint that keeps sending them would keep the parser busy. */
 const maxInformational = 10;
 
-/** A timer of the process. */
 export const realTimer: StartTimer = (milliseconds, fire) => {
   const timer = setTimeout(fire, milliseconds);
   return () => clearTimeout(timer);

@@ -63,7 +63,6 @@ const exportRecord = z.object({
   idempotencyKey: text.nullable(),
   /** A digest of the whole input. */
   inputDigest: text,
-  /** The export that this one retries. */
   retryOf: text.nullable().default(null),
   /** What a retry needs. Null for a test, for a selection that is too long to be stored, and for exports from before retries. */
   repeatable: z

@@ -133,7 +133,6 @@ export const exportsNodes = {
   },
 } satisfies NodeTypes<Context>;
 
-/** What is stored for the client's team. */
 const stateOf = (context: Context) => context.exports.stateOf(teamOf(context));
 
 const inTeam = (team: TeamState, record: ExportRecord): TeamExport => ({ ...record, team: () => team });
@@ -153,7 +152,6 @@ const by = ({ credential }: Context) => memberName(credential);
 /** A name or a key. @throws BadUserInput */
 const checkedName = (text: string, argument: string) => plainText(text, argument, maxNameLength);
 
-/** @throws BadUserInput */
 const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string | null }) =>
   idempotencyKey == null ? null : checkedName(idempotencyKey, 'input.idempotencyKey');
 

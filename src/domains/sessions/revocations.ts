@@ -13,7 +13,6 @@ const cachedMs = 1_000;
 const maxCached = 50_000;
 /** How long after a failure the sign-outs are saved again. */
 const retryMs = 1_000;
-/** The subject of the warning. */
 const subject = 'Sign-outs';
 
 /** With Redis, a revocation applies on all instances: at once on the one that made it, within a second on the others. */

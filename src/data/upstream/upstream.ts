@@ -28,11 +28,13 @@ export function createUpstream(
   wire?: Dispatcher,
   tracing?: Tracing,
 ) {
+  const { timeoutMs } = options;
   const destinations = createDestinations(options, wire);
   const families = new Map<string, ReturnType<typeof createBreakers>>();
   const budget: ByteBudget = { left: bodyBudgetBytes };
   const retryBudgets = perScope(() => new RetryBudget());
 
+  /** @throws NotConfigured */
   function targetOf({ family, address }: UpstreamRequest, scope: Scope | 'none'): Target {
     const destination = destinations.get(address);
     if (destination === undefined) throw new NotConfigured(addressVariables[address]);
@@ -50,15 +52,69 @@ export function createUpstream(
     };
   }
 
-  const deps = { acceptedScopes, telemetry, tracing, timeoutMs: options.timeoutMs, targetOf, retryBudgets };
-
   /**
    * Makes the calls of a batch. Each waits in the bulkhead, is guarded by the circuit breaker of its scope at its endpoint family, and is retried once if
    * its request is safe. One deadline is over all of them. The receiver learns of each GatewayError: the service's refusal, or UPSTREAM_TIMEOUT,
    * UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED; of Abandoned if the signal aborted; and of what `read` throws.
+   * What the calls share is looked up, timed, reported and aborted once (docs/decisions/0055-upstream-call.md).
    * @param signal aborts when the caller no longer needs the replies. Without one the calls run to their end.
+   * @returns what ends one call early.
    */
-  const sendBatch = <T>(calls: Calls<T>, signal?: AbortSignal) => new CallBatch(deps, calls, signal);
+  function sendBatch<T>(calls: Calls<T>, signal?: AbortSignal) {
+    const { scope } = calls.auth;
+    /** By the index of the request. */
+    const started: (Call<T> | undefined)[] = [];
+    const targets: Target[] = [];
+    let running = 0;
+
+    const abortAll = (reason: Error) => {
+      for (const call of started) call?.abort(reason);
+    };
+    const deadline = setTimeout(() => {
+      abortAll(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));
+    }, timeoutMs);
+    const onAbort = () => abortAll(new Abandoned('The caller no longer needs the reply'));
+    signal?.addEventListener('abort', onAbort);
+
+    function close(): void {
+      clearTimeout(deadline);
+      signal?.removeEventListener('abort', onAbort);
+      for (const { address, family, times, works } of targets) {
+        if (times.length > 0) telemetry.upstreamCalls({ family, status: 200, outcome: 'answered' }, times);
+        if (works) telemetry.works(addressVariables[address], family);
+      }
+    }
+
+    const batch: Batch<T> = {
+      deps: { acceptedScopes, telemetry, tracing },
+      calls,
+      retryBudget: retryBudgets.memo(scope ?? 'none'),
+      client: scope === undefined || acceptedScopes.has(scope) ? scope : 'unknown',
+      deadlineAt: performance.now() + timeoutMs,
+      isAccepted: false,
+      leave() {
+        running -= 1;
+        if (running === 0) close();
+      },
+    };
+    for (const [index, request] of calls.requests.entries()) {
+      const { family, address } = request;
+      try {
+        const known = targets.find(target => target.family === family && target.address === address);
+        const target = known ?? targetOf(request, scope ?? 'none');
+        if (known === undefined) targets.push(target);
+        started[index] = new Call(batch, target, index, request);
+        running += 1;
+      } catch (error) {
+        calls.receiver.reject(index, error as Error);
+      }
+    }
+    batch.retryBudget.earn(running);
+    if (running === 0) close();
+    else if (signal?.aborted) onAbort();
+    else for (const call of started) call?.enterBulkhead();
+    return { abort: (index: number, reason: Error) => started[index]?.abort(reason) };
+  }
 
   return {
     sendBatch,
@@ -94,94 +150,3 @@ export function createUpstream(
  * parsed there.
  */
 const bodyBudgetBytes = Math.min(heapLimit / 4, 512 * 1024 * 1024);
-
-type BatchDeps = Batch<unknown>['deps'] & {
-  readonly timeoutMs: number;
-  /** @throws NotConfigured */
-  readonly targetOf: (request: UpstreamRequest, scope: Scope | 'none') => Target;
-  readonly retryBudgets: { memo(scope: Scope | 'none'): RetryBudget };
-};
-
-/** Some calls that are made together: what all of them share is looked up, timed, reported and aborted once (docs/decisions/0055-upstream-call.md). */
-class CallBatch<T> implements Batch<T> {
-  readonly deps: BatchDeps;
-  readonly calls: Calls<T>;
-  readonly retryBudget: RetryBudget;
-  readonly client: Scope | 'unknown' | undefined;
-  readonly deadlineAt: number;
-  isAccepted = false;
-  readonly #signal: AbortSignal | undefined;
-  readonly #deadline: NodeJS.Timeout;
-  /** By the index of the request. */
-  readonly #calls: (Call<T> | undefined)[] = [];
-  readonly #targets: Target[] = [];
-  #running = 0;
-
-  constructor(deps: BatchDeps, calls: Calls<T>, signal: AbortSignal | undefined) {
-    const { scope } = calls.auth;
-    const { timeoutMs } = deps;
-    this.deps = deps;
-    this.calls = calls;
-    this.retryBudget = deps.retryBudgets.memo(scope ?? 'none');
-    this.client = scope === undefined || deps.acceptedScopes.has(scope) ? scope : 'unknown';
-    this.deadlineAt = performance.now() + timeoutMs;
-    this.#signal = signal;
-    this.#deadline = setTimeout(() => {
-      this.#abortAll(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));
-    }, timeoutMs);
-    signal?.addEventListener('abort', this);
-    let target: Target | undefined;
-    for (const [index, request] of calls.requests.entries()) {
-      try {
-        if (target?.family !== request.family || target.address !== request.address) target = this.#targetOf(request);
-      } catch (error) {
-        calls.receiver.reject(index, error as Error);
-        continue;
-      }
-      this.#calls[index] = new Call(this, target, index, request);
-      this.#running += 1;
-    }
-    this.retryBudget.earn(this.#running);
-    if (this.#running === 0) this.#close();
-    else if (signal?.aborted) this.handleEvent();
-    else for (const call of this.#calls) call?.enterBulkhead();
-  }
-
-  /** @throws NotConfigured */
-  #targetOf(request: UpstreamRequest): Target {
-    const known = this.#targets.find(({ family, address }) => family === request.family && address === request.address);
-    if (known !== undefined) return known;
-    const target = this.deps.targetOf(request, this.calls.auth.scope ?? 'none');
-    this.#targets.push(target);
-    return target;
-  }
-
-  /** The signal has aborted. */
-  handleEvent(): void {
-    this.#abortAll(new Abandoned('The caller no longer needs the reply'));
-  }
-
-  #abortAll(reason: Error): void {
-    for (const call of this.#calls) call?.abort(reason);
-  }
-
-  /** Ends one call early. */
-  abort(index: number, reason: Error): void {
-    this.#calls[index]?.abort(reason);
-  }
-
-  leave(): void {
-    this.#running -= 1;
-    if (this.#running === 0) this.#close();
-  }
-
-  #close(): void {
-    clearTimeout(this.#deadline);
-    this.#signal?.removeEventListener('abort', this);
-    const { telemetry } = this.deps;
-    for (const { address, family, times, works } of this.#targets) {
-      if (times.length > 0) telemetry.upstreamCalls({ family, status: 200, outcome: 'answered' }, times);
-      if (works) telemetry.works(addressVariables[address], family);
-    }
-  }
-}

@@ -46,30 +46,19 @@ const visibleAscii = /^[\x21-\x7e]+$/;
  * @throws BadUserInput for two at once, an empty one, one that no header could carry, or an `Authorization` without a Bearer token.
  */
 export function explicitCredential(rawCredentials: RawCredentials): Credential | undefined {
-  const found: Credential[] = [];
-  const apiKey = rawCredentials['x-api-key'];
-  if (apiKey !== undefined) found.push({ kind: 'apiKey', secret: checked('x-api-key', apiKey) });
-  if (rawCredentials.authorization !== undefined) {
-    const [, token] = /^bearer +(.*)$/i.exec(rawCredentials.authorization.trim()) ?? [];
-    if (token === undefined) throw new BadUserInput('authorization', 'expected "Bearer <token>"');
-    found.push({ kind: 'bearer', secret: checked('authorization', token) });
-  }
-  if (rawCredentials.sessionId !== undefined) {
-    found.push({ kind: 'sessionId', secret: checked('sessionId', rawCredentials.sessionId) });
-  }
-  if (found.length > 1) {
-    const names = found.map(({ kind }) => nameOf[kind]).join(' and ');
-    throw new BadUserInput(nameOf[found[1]?.kind ?? 'apiKey'], `send one credential, not ${names}`);
-  }
-  return found[0];
+  const names = (['x-api-key', 'authorization', 'sessionId'] as const).filter(
+    name => rawCredentials[name] !== undefined,
+  );
+  const [name, other] = names;
+  if (name === undefined) return undefined;
+  if (other !== undefined) throw new BadUserInput(other, `send one credential, not ${names.join(' and ')}`);
+  const value = rawCredentials[name] ?? '';
+  const sent = name === 'authorization' ? /^bearer +(.*)$/i.exec(value.trim())?.[1] : value;
+  if (sent === undefined) throw new BadUserInput(name, 'expected "Bearer <token>"');
+  return { kind: kinds[name], secret: checked(name, sent) };
 }
 
-const nameOf = {
-  apiKey: 'x-api-key',
-  bearer: 'authorization',
-  sessionId: 'sessionId',
-  cookie: 'cookie',
-} as const;
+const kinds = { 'x-api-key': 'apiKey', authorization: 'bearer', sessionId: 'sessionId' } as const;
 
 function checked(argument: string, value: string): Secret {
   if (value === '') throw new BadUserInput(argument, 'must not be empty');

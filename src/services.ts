@@ -10,7 +10,7 @@ import type { Services } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { localGenerations, sharedGenerations } from './data/cache/generations.js';
 import { createSigner } from './data/cache/signer.js';
-import { MemoryTier, RedisTier } from './data/cache/tiers.js';
+import { createMemoryTier, createRedisTier } from './data/cache/tiers.js';
 import { localPollStore } from './data/polling/poll-store.js';
 import { createPolling } from './data/polling/polling.js';
 import { redisPollStore } from './data/polling/redis-poll-store.js';
@@ -73,7 +73,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
   const signer = createSigner(config.sessionSecrets);
   const shared: SharedStore | undefined = redis && { redis, namespace: cacheNamespace(fleet), signer, telemetry };
   const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry);
-  const tiers = { memory: new MemoryTier(cacheBytes), redis: shared && new RedisTier(shared) };
+  const tiers = { memory: createMemoryTier(cacheBytes), redis: shared && createRedisTier(shared) };
   const sealer = createSealer(config.sessionSecrets);
   const intervalMs = config.pollIntervalMs;
   const store = shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);

@@ -6,7 +6,7 @@ import { Cache } from '../src/data/cache/cache.js';
 import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
 import { keysOf } from '../src/data/cache/keys.js';
 import type { Load, Loaded, Lookup } from '../src/data/cache/lookup.js';
-import { MemoryTier, RedisTier } from '../src/data/cache/tiers.js';
+import { createMemoryTier, createRedisTier, freshEntries, type MemoryTier } from '../src/data/cache/tiers.js';
 import { connectRedis, type RedisClient } from '../src/data/redis.js';
 import {
   Abandoned,
@@ -101,7 +101,7 @@ async function connected(...urls: readonly string[]): Promise<RedisClient> {
 /** A process's cache: over this Redis, or with nothing but its memory. */
 function cacheOver(redis: RedisClient | undefined, bytes = 8 * megabyte): Cache {
   return new Cache(
-    { memory: new MemoryTier(bytes), redis: redis && new RedisTier(sharedStore(redis, telemetry)) },
+    { memory: createMemoryTier(bytes), redis: redis && createRedisTier(sharedStore(redis, telemetry)) },
     redis === undefined ? localGenerations() : sharedGenerations(redis, testFleet(redis), telemetry),
     telemetry,
   );
@@ -493,31 +493,31 @@ describe('the memory tier', () => {
   });
   const named = (scope: Scope, number: number) => keysOf(scope, `${number}`, false)[0];
   const count = (tier: MemoryTier, scope: Scope, keys: number) =>
-    Array.from({ length: keys }, (_, key) => tier.allFresh([named(scope, key)], undefined, 'freshUntil')).filter(
+    Array.from({ length: keys }, (_, key) => freshEntries(tier, [named(scope, key)], undefined, 'freshUntil')).filter(
       found => found !== undefined,
     ).length;
 
   test('stays within its size and evicts the least recently used entries', () => {
-    const [tier, scope] = [new MemoryTier(100_000), someScope()];
+    const [tier, scope] = [createMemoryTier(100_000), someScope()];
     for (let key = 0; key < 1_000; key += 1) tier.set(named(scope, key), entry(1_000));
     const kept = count(tier, scope, 1_000);
     expect(kept).toBeGreaterThan(50);
     expect(kept * 1_000).toBeLessThanOrEqual(100_000);
-    expect(tier.allFresh([named(scope, 999)], undefined, 'freshUntil')).toBeDefined();
-    expect(tier.allFresh([named(scope, 0)], undefined, 'freshUntil')).toBeUndefined();
+    expect(freshEntries(tier, [named(scope, 999)], undefined, 'freshUntil')).toBeDefined();
+    expect(freshEntries(tier, [named(scope, 0)], undefined, 'freshUntil')).toBeUndefined();
   });
 
   test('counts the overhead of tiny entries', () => {
-    const [tier, scope] = [new MemoryTier(100_000), someScope()];
+    const [tier, scope] = [createMemoryTier(100_000), someScope()];
     for (let key = 0; key < 1_000; key += 1) tier.set(named(scope, key), entry(0));
     expect(count(tier, scope, 1_000)).toBeLessThan(250);
   });
 
   test('ignores an entry larger than its size, and evicts nothing for it', () => {
-    const [tier, scope] = [new MemoryTier(100_000), someScope()];
+    const [tier, scope] = [createMemoryTier(100_000), someScope()];
     tier.set(named(scope, 0), entry(1_000));
     tier.set(named(scope, 1), entry(200_000));
-    const found = [0, 1].map(key => tier.allFresh([named(scope, key)], undefined, 'freshUntil'));
+    const found = [0, 1].map(key => freshEntries(tier, [named(scope, key)], undefined, 'freshUntil'));
     expect(found).toEqual([expect.anything(), undefined]);
   });
 });

@@ -6,7 +6,7 @@ import { Secret } from '../src/config/secret.js';
 import type { Generations } from '../src/data/cache/generations.js';
 import { scopedKey } from '../src/data/cache/keys.js';
 import { createSigner } from '../src/data/cache/signer.js';
-import { RedisTier } from '../src/data/cache/tiers.js';
+import { createRedisTier } from '../src/data/cache/tiers.js';
 import { createResponseCacheStore } from '../src/http/response-cache/store.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -194,7 +194,7 @@ describe('What a gateway signed and another one cannot read', () => {
     ['a list', () => []],
   ])('is no record: %s', async (_, made) => {
     const store = sharedStore(redis, telemetry);
-    const [tier, key] = [new RedisTier(store), scopedKey(scope, 'a record')];
+    const [tier, key] = [createRedisTier(store), scopedKey(scope, 'a record')];
     await tier.setMany([{ key, entry: record() }]);
     expect(await tier.getMany([key])).toEqual([expect.objectContaining({ value: { id: 'a' } })]);
     const [name = ''] = await redis.keys('*');

@@ -4,7 +4,7 @@ import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Cache } from '../src/data/cache/cache.js';
 import { localGenerations } from '../src/data/cache/generations.js';
 import { marketTag } from '../src/data/cache/keys.js';
-import { MemoryTier } from '../src/data/cache/tiers.js';
+import { createMemoryTier } from '../src/data/cache/tiers.js';
 import { createReader, type Lifetimes, marketRead, type Read, readUncached } from '../src/data/reader.js';
 import type { Calls } from '../src/data/upstream/call.js';
 import type { Reply } from '../src/data/upstream/reply.js';
@@ -28,7 +28,7 @@ test('a value from memory is not parsed again, and still names the records that 
       receiver.resolve(0, read(0, { status: 200, headers: {}, body }));
     },
   } as unknown as Upstream;
-  const cache = new Cache({ memory: new MemoryTier(100_000), redis: undefined }, localGenerations(), telemetry);
+  const cache = new Cache({ memory: createMemoryTier(100_000), redis: undefined }, localGenerations(), telemetry);
   const read: Read<unknown> = {
     request: { family: 'topics', address: 'base', method: 'GET', path: '/things', safe: true },
     parse(body) {
@@ -69,7 +69,7 @@ test.each([
       }
     },
   } as unknown as Upstream;
-  const cache = new Cache({ memory: new MemoryTier(100_000), redis: undefined }, localGenerations(), silentTelemetry);
+  const cache = new Cache({ memory: createMemoryTier(100_000), redis: undefined }, localGenerations(), silentTelemetry);
   const readerFor = (metadata: ResponseMetadata) => {
     const auth = { credential: {} as Credential, scope: 'someone' as Scope, cancellation: new AbortController() };
     const lifetimes = { companies: lifetime, esg: lifetime } as Lifetimes;

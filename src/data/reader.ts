@@ -195,9 +195,10 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
   /** The reads of this tick that read nothing else first. */
   let batch: PendingRead[] = [];
 
-  /** The value of a read, after its result is recorded in the metadata. */
+  /** The value of a read, after its result is recorded in the metadata. @throws Overloaded, RateLimited */
   function receive({ read, tag }: CachedRead, result: LookupResult, milliseconds: number): unknown {
-    const { source, value, embeddings, stale, freshUntil, generation } = result;
+    const { source, value, embeddings, stale, freshUntil, generation, bytes } = result;
+    if (source === 'redis') metadata.claim?.reserveForParsing(bytes);
     if (source !== 'network') {
       const { method, path, family } = read.request;
       metadata.noteCall({ method, path, status: 200, milliseconds, source }, family);
@@ -213,15 +214,6 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
     const cached = value as CachedValue;
     if (cached.skipped.length > 0) metadata.noteSkipped(cached.skipped);
     return embeddings === undefined ? cached.value : read.join?.(cached.value, embeddings);
-  }
-
-  /** Counts what was parsed from Redis for a batch. @throws Overloaded, RateLimited */
-  function claimParsed(results: readonly LookupOutcome[]): void {
-    let parsed = 0;
-    for (const result of results) {
-      if (!(result instanceof Error) && result.source === 'redis') parsed += result.bytes;
-    }
-    if (parsed > 0) metadata.claim?.reserveForParsing(parsed);
   }
 
   const load: Load<CachedRead> = (reads, receiver) =>
@@ -254,7 +246,6 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
     try {
       const results = await cache.loadMany(reads, load, cancellation.signal, metadata.operation.span);
       const milliseconds = performance.now() - startedAt;
-      claimParsed(results);
       for (const [index, pending] of reads.entries()) {
         const result = results[index] as LookupOutcome;
         if (result instanceof Error) pending.reject(readError(pending.read, result));

@@ -4,6 +4,7 @@ import type { Telemetry } from '../../observability/telemetry.js';
 import type { Generations } from './generations.js';
 import type { Load, Lookup, LookupOutcome, LookupResult } from './lookup.js';
 import { type CacheState, LookupBatch, resultOf } from './lookup-batch.js';
+import { freshEntries } from './tiers.js';
 
 /** Memory, then Redis, then the service: one load in flight for each key, one round trip to Redis for each batch. */
 export class Cache {
@@ -26,7 +27,7 @@ export class Cache {
   peek({ keys, tag, family }: Lookup): LookupResult | undefined {
     const generation = tag === undefined ? undefined : this.generations.known(tag);
     if (tag !== undefined && generation === undefined) return undefined;
-    const fresh = this.#state.memory.allFresh(keys, generation, 'freshUntil');
+    const fresh = freshEntries(this.#state.memory, keys, generation, 'freshUntil');
     if (fresh === undefined) return undefined;
     const result = resultOf(fresh, 'memory');
     if (result instanceof NotFound) throw result;

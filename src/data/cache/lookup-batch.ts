@@ -6,14 +6,7 @@ import type { Entry } from './entry.js';
 import { isUnsettled } from './generations.js';
 import type { Keys, ScopedKey } from './keys.js';
 import type { Load, Loaded, Lookup, LookupOutcome, LookupResult } from './lookup.js';
-import {
-  allFresh,
-  anyGeneration,
-  type MemoryTier,
-  type RedisTier,
-  type RedisWrite,
-  type WantedGeneration,
-} from './tiers.js';
+import { anyGeneration, freshEntries, type MemoryTier, type RedisTier, type RedisWrite } from './tiers.js';
 
 /** What all batches of a cache share: its tiers, and one load for equal look-ups. */
 export interface CacheState {
@@ -29,9 +22,8 @@ interface InFlight {
   /** The generation of the look-up's tag; undefined if it has no tag, or if it is unknown. */
   readonly generation: string | undefined;
   readonly isCacheable: boolean;
-  /** The batch that loads it, and the place of the result there. For all others the source is `flight`. */
+  /** The batch that loads it, which is the first to wait. For all others the source is `flight`. */
   readonly loader: LookupBatch;
-  readonly index: number;
   waiters: { readonly batch: LookupBatch; readonly index: number }[];
 }
 
@@ -78,7 +70,7 @@ export class LookupBatch implements Receiver<Loaded> {
     for (const [index, lookup] of lookups.entries()) {
       const generation = lookup.tag === undefined ? undefined : generations.get(lookup.tag);
       const isCacheable = lookup.tag === undefined || (generation !== undefined && !isUnsettled(generation));
-      const fresh = isCacheable && memory.allFresh(lookup.keys, generation, 'freshUntil');
+      const fresh = isCacheable && freshEntries(memory, lookup.keys, generation, 'freshUntil');
       if (fresh) {
         this.results[index] = resultOf(fresh, 'memory');
         this.#missing -= 1;
@@ -89,7 +81,7 @@ export class LookupBatch implements Receiver<Loaded> {
       const key = (generation === undefined ? last : `${last} ${generation}`) as ScopedKey;
       let inFlight = all.get(key);
       if (inFlight === undefined) {
-        inFlight = { key, lookup, generation, isCacheable, loader: this, index, waiters: [] };
+        inFlight = { key, lookup, generation, isCacheable, loader: this, waiters: [] };
         all.set(key, inFlight);
         started.push(inFlight);
       }
@@ -140,16 +132,11 @@ export class LookupBatch implements Receiver<Loaded> {
 
   #answerFromRedis(inFlight: InFlight): boolean {
     const { keys } = inFlight.lookup;
-    const fresh = this.#ofRedis(keys, inFlight.generation, 'freshUntil');
+    const fresh = freshEntries(this.#inRedis, keys, inFlight.generation, 'freshUntil');
     if (fresh === undefined) return false;
     for (const [index, key] of keys.entries()) this.#state.memory.set(key, fresh[index] as Entry);
     this.#settle(inFlight, resultOf(fresh, 'redis'));
     return true;
-  }
-
-  #ofRedis(keys: Keys, generation: WantedGeneration, until: 'freshUntil' | 'usableUntil') {
-    const entries = keys.map(key => this.#inRedis.get(key));
-    return allFresh(entries, generation, until);
   }
 
   /** A load has succeeded. */
@@ -176,8 +163,8 @@ export class LookupBatch implements Receiver<Loaded> {
     const { inFlight: all, redis } = this.#state;
     // The next look-up of its key loads again.
     if (all.get(key) === inFlight) all.delete(key);
-    for (const { batch, index } of waiters) {
-      const isOwn = batch === this && index === inFlight.index;
+    for (const [place, { batch, index }] of waiters.entries()) {
+      const isOwn = batch === this && place === 0;
       batch.results[index] = isOwn || result instanceof Error ? result : { ...result, source: 'flight' };
       batch.#missing -= 1;
       if (batch.#missing === 0) batch.#resolve();
@@ -194,9 +181,9 @@ export class LookupBatch implements Receiver<Loaded> {
     if (error instanceof Forbidden || error instanceof Unauthenticated) this.#storeRefusal(inFlight, 0);
     if (!(error instanceof UpstreamFailure)) return error;
     const usable = lookup.outlivesTag ? anyGeneration : generation;
-    const olderInRedis = this.#ofRedis(lookup.keys, usable, 'usableUntil');
+    const olderInRedis = freshEntries(this.#inRedis, lookup.keys, usable, 'usableUntil');
     if (olderInRedis !== undefined) return resultOf(olderInRedis, 'redis', true);
-    const olderInMemory = this.#state.memory.allFresh(lookup.keys, usable, 'usableUntil');
+    const olderInMemory = freshEntries(this.#state.memory, lookup.keys, usable, 'usableUntil');
     return olderInMemory === undefined ? error : resultOf(olderInMemory, 'memory', true);
   }
 

@@ -559,7 +559,7 @@ describe('Redis', () => {
   test('shares missing records and writes with other processes', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, tag, { lookup }] = [someScope(), 'market:7', sourceOf()];
-    const absence = new NotFound('Gone', { status: 404, errorCode: null });
+    const absence = new NotFound('Gone', { status: 404, errorCode: null, retryAfterSeconds: 5 });
     await loadMany(cache, scope, [lookup('gone', failing(absence)), lookup('a', { tag })], never);
     await writesOf(admin, 3);
     const elsewhere = cacheOver(redis);

@@ -191,7 +191,9 @@ export class LookupBatch implements Receiver<Loaded> {
    * Replaces the entries after a refusal, so that an older value is not used any more.
    * @param milliseconds how long to remember it; 0: not at all, even if the clock is set back.
    */
-  #storeRefusal({ lookup, generation }: InFlight, milliseconds: number, absent?: UpstreamFault): void {
+  #storeRefusal({ lookup, generation }: InFlight, milliseconds: number, fault?: UpstreamFault): void {
+    // Without the pause that the service asked for: it has passed when the entry is read.
+    const absent = fault && { status: fault.status, errorCode: fault.errorCode };
     const until = milliseconds === 0 ? 0 : Date.now() + milliseconds;
     const entry: Entry = { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 };
     this.#store(

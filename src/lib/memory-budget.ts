@@ -134,11 +134,8 @@ export class Claim {
 
   /** Counts this many bytes, even if there is no room. Returns whether there was room. */
   force(bytes: number): boolean {
-    const growth = this.#isReleased ? 0 : bytes - this.#bytes;
-    if (growth === 0) return true;
-    this.#bytes = bytes;
-    this.#budget.change(this.#owner, growth, false);
-    return growth < 0 || this.#budget.held <= this.#budget.bounds.total;
+    const growth = this.#resize(bytes, false);
+    return growth <= 0 || this.#budget.held <= this.#budget.bounds.total;
   }
 
   /** A claim of the same owner, for one part of the response. */
@@ -152,10 +149,11 @@ export class Claim {
     this.#isReleased = true;
   }
 
-  #resize(bytes: number): void {
-    if (this.#isReleased) return;
-    const growth = bytes - this.#bytes;
-    if (growth !== 0) this.#budget.change(this.#owner, growth, true);
-    this.#bytes = bytes;
+  /** Returns by how many bytes the claim has grown. */
+  #resize(bytes: number, mustFit = true): number {
+    const growth = this.#isReleased ? 0 : bytes - this.#bytes;
+    if (growth !== 0) this.#budget.change(this.#owner, growth, mustFit);
+    this.#bytes += growth;
+    return growth;
   }
 }

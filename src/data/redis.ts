@@ -4,7 +4,7 @@ import { Cluster, Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { z } from 'zod';
 import type { Secret } from '../config/secret.js';
-import type { Attributes, Span } from '../observability/operation-info.js';
+import type { Attributes } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { closed, failedCommand, failureInWords } from '../observability/warnings.js';
 
@@ -170,16 +170,8 @@ export function redisAttributes(client: RedisClient): Attributes {
   return { 'server.address': host, 'server.port': port };
 }
 
-/** What a trace says about commands: the span below which they are, their name by the semantic conventions, how many keys they name, and the server. */
-interface TracedCommands {
-  readonly parent: Span | undefined;
-  readonly name: string;
-  readonly keys: number;
-  readonly server: Attributes;
-}
-
 /** Runs one or several commands. Returns undefined if they failed, or if the guard sends none now. */
-export type RedisGuard = <T>(command: string, run: () => Promise<T>, traced?: TracedCommands) => Promise<T | undefined>;
+export type RedisGuard = <T>(command: string, run: () => Promise<T>) => Promise<T | undefined>;
 
 /**
  * A guard that counts the faults of Redis, and makes a Redis that is unavailable, slow or full cost next to nothing. Each guard judges by itself. After
@@ -191,7 +183,7 @@ export function createRedisGuard(telemetry: RedisTelemetry): RedisGuard {
   const rest = () => {
     restsUntil = performance.now() + restMs;
   };
-  return async (command, run, traced) => {
+  return async (command, run) => {
     if (faults >= faultsInARow) {
       if (performance.now() < restsUntil) {
         telemetry.redisFault(command, new BrokenCircuitError());
@@ -199,27 +191,16 @@ export function createRedisGuard(telemetry: RedisTelemetry): RedisGuard {
       }
       rest();
     }
-    const span = traced?.parent?.begin('client');
     try {
       const result = await countFaults(telemetry, command, run);
       faults = 0;
-      endSpan(span, traced);
       return result;
-    } catch (error) {
-      endSpan(span, traced, error);
+    } catch {
       faults += 1;
       rest();
       return undefined;
     }
   };
-}
-
-/** Ends the span of commands. The message of an error could hold a key. */
-function endSpan(span: Span | undefined, traced: TracedCommands | undefined, error?: unknown): void {
-  if (span === undefined || traced === undefined) return;
-  const { name, keys, server } = traced;
-  const attributes = { 'db.system.name': 'redis', 'db.operation.name': name, 'gateway.redis.keys': keys, ...server };
-  span.end(name, attributes, error instanceof Error ? error.name : undefined);
 }
 
 /**

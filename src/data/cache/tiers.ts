@@ -66,12 +66,27 @@ export function createRedisTier({ redis, namespace, signer, telemetry }: SharedS
   const json = createSignedJson(signer, telemetry, entrySchema);
   const nameOf = (key: ScopedKey) => `mig:cache:${namespace}:${key.length <= maxKeyLength ? key : hashedKey(key)}`;
 
+  /** Runs commands in a span. @param name of the commands, by the semantic conventions. */
+  async function traced<T>(parent: Span | undefined, name: string, keys: number, run: () => Promise<T>): Promise<T> {
+    const span = parent?.begin('client');
+    const attributes = { 'db.system.name': 'redis', 'db.operation.name': name, 'gateway.redis.keys': keys, ...server };
+    // The message of an error could hold a key.
+    const end = (error?: Error) => span?.end(name, attributes, error?.name);
+    try {
+      const result = await run();
+      end();
+      return result;
+    } catch (error) {
+      end(error as Error);
+      throw error;
+    }
+  }
+
   return {
     /** Reads entries in one round trip. An entry is undefined if it is missing, malformed or not signed by this fleet, or if Redis is unavailable. */
     async getMany(keys: readonly ScopedKey[], parent?: Span): Promise<readonly (Entry | undefined)[]> {
       const names = keys.map(nameOf);
-      const traced = { parent, name: 'MGET', keys: names.length, server };
-      const texts = await guarded('MGET', () => redis.mget(names), traced);
+      const texts = await guarded('MGET', () => traced(parent, 'MGET', names.length, () => redis.mget(names)));
       return names.map((name, index) => {
         const text = texts?.[index];
         return text == null ? undefined : json.decode(name, text, 'record');
@@ -91,7 +106,7 @@ export function createRedisTier({ redis, namespace, signer, telemetry }: SharedS
         const failed = (await pipeline.exec())?.find(([error]) => error !== null);
         if (failed !== undefined) throw failed[0];
       };
-      await guarded('SET', run, { parent, name: 'PIPELINE SET', keys: writes.length, server });
+      await guarded('SET', () => traced(parent, 'PIPELINE SET', writes.length, run));
     },
   };
 }

@@ -131,24 +131,18 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     log,
     sandbox,
     async listen() {
-      const { host, port, adminPort } = config;
+      const { host, port } = config;
       const address = await orCannotListen('HOST, PORT', host, port, app.listen({ host, port }));
+      // The first process has one for all workers.
+      if (cluster.isWorker) return { address, adminPort: undefined };
       admin = await startAdminListener({
-        host,
-        // The first process has one for all workers.
-        port: cluster.isWorker ? undefined : adminPort,
+        config,
+        log,
         readiness,
         metrics: metrics.read,
-        target: {
-          settings: config.settings,
-          token: config.adminToken,
-          log,
-          workers: () => [{ pid: process.pid, state: leaving ?? 'serving', since, restarts: 0 }],
-          get orders() {
-            return orders;
-          },
-          obey,
-        },
+        workers: () => [{ pid: process.pid, state: leaving ?? 'serving', since, restarts: 0 }],
+        orders: () => orders,
+        obey,
       });
       return { address, adminPort: admin?.port };
     },

@@ -257,24 +257,17 @@ export async function startWorkers(
   await startFirst();
   const [, { port }] = (await listening) as [Worker, Address];
   await Promise.all(Array.from({ length: config.workers - 1 }, startFirst));
-  const { host, adminPort } = config;
   const admin = await startAdminListener({
-    host,
-    port: adminPort,
+    config,
+    log,
     readiness,
     metrics,
-    target: {
-      settings: config.settings,
-      token: config.adminToken,
-      log,
-      workers: () => [...members].map(shown),
-      get orders() {
-        return orders;
-      },
-      obey,
-    },
+    workers: () => [...members].map(shown),
+    orders: () => orders,
+    obey,
   });
   let reloading = Promise.resolve();
+  const { host } = config;
   return {
     listening: { address: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, adminPort: admin?.port },
     log,

@@ -271,9 +271,8 @@ describe('docs/configuration.md', () => {
 /** What a thread of a gateway answers at `ADMIN_PORT`. */
 async function startAdmin() {
   const config = readConfig({ ADMIN_TOKEN: 'token' });
-  const { settings, adminToken: token, logLevel } = config;
-  const orders = { logLevel, isDraining: false };
-  const target = { settings, token, orders, log: { warn() {} }, workers: () => [], obey: () => true };
+  const orders = () => ({ logLevel: config.logLevel, isDraining: false });
+  const target = { config, orders, log: { warn() {} }, workers: () => [], obey: () => true };
   const server = createHttpServer(async (request, response) => {
     const { method, url: path = '', headers } = request;
     const body = await readText(request);

@@ -1,14 +1,12 @@
 import { once } from 'node:events';
 import { type MessagePort, Worker } from 'node:worker_threads';
+import type { Config } from '../../config/config.js';
 import { orCannotListen } from '../../config/configuration-error.js';
 import { type AdminRequest, type AdminTarget, answerAdmin } from './admin-routes.js';
 import { Peer, type PeerMessage, type Readiness, startBeats } from './readiness.js';
 
-interface AdminDeps {
-  readonly target: AdminTarget;
-  readonly host: string;
-  /** Undefined: there is no such listener. */
-  readonly port: number | undefined;
+interface AdminDeps extends AdminTarget {
+  readonly config: Pick<Config, 'host' | 'adminPort' | 'settings' | 'adminToken'>;
   readonly readiness: () => Readiness;
   /** The metrics in the format of Prometheus, without those of the readiness. */
   readonly metrics: () => Promise<string>;
@@ -26,10 +24,11 @@ export interface AdminListener {
 /**
  * Serves `/healthz`, `/readyz` and `/metrics` from a thread of its own, so that they are answered while the gateway's event loop is busy. It
  * passes all other requests on.
- * @throws ConfigurationError if it cannot listen.
+ * @returns undefined without `ADMIN_PORT`. @throws ConfigurationError if it cannot listen.
  */
 export async function startAdminListener(deps: AdminDeps): Promise<AdminListener | undefined> {
-  const { host, port, readiness, metrics, target } = deps;
+  const { readiness, metrics, log } = deps;
+  const { host, adminPort: port } = deps.config;
   if (port === undefined) return undefined;
   const thread = new Worker(new URL('./admin-thread.js', import.meta.url), { workerData: { host, port } });
   // An error of the thread, which cannot listen, ends the wait for its first message.
@@ -37,13 +36,13 @@ export async function startAdminListener(deps: AdminDeps): Promise<AdminListener
   const peer = new Peer(message => thread.postMessage(message), metrics, undefined);
   thread.on('message', (message: FromThread) => {
     if (typeof message === 'string' || !('request' in message)) return peer.hear(message);
-    const answer = answerAdmin(target, message.request);
+    const answer = answerAdmin(deps, message.request);
     // So that `/readyz` follows an order at once.
     peer.tell(readiness());
     message.port.postMessage(answer);
     message.port.close();
   });
-  const endBeats = startBeats(target.log, () => peer.tell(readiness()));
+  const endBeats = startBeats(log, () => peer.tell(readiness()));
   // While the gateway is too busy to answer, the thread serves those that it got last.
   void peer.tellMetrics();
   return {

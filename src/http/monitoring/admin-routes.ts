@@ -23,12 +23,11 @@ interface ServingProcess {
 
 /** What an operator sees and changes at `ADMIN_PORT`. */
 export interface AdminTarget {
-  readonly settings: readonly Setting[];
-  /** What changes something must carry it; undefined: nothing can be changed. */
-  readonly token: Secret | undefined;
+  /** What changes something must carry `adminToken`; undefined: nothing can be changed. */
+  readonly config: Pick<Config, 'settings' | 'adminToken'>;
   readonly log: Pick<FastifyBaseLogger, 'warn'>;
   workers(): readonly ServingProcess[];
-  readonly orders: Orders;
+  orders(): Orders;
   /** Carries out orders. False where the gateway already closes. */
   obey(orders: Orders): boolean;
 }
@@ -63,7 +62,8 @@ export function answerAdmin(
   target: AdminTarget,
   { method = '', path, host = '', authorization, body }: AdminRequest,
 ): AdminResponse {
-  const { settings, token, log, orders } = target;
+  const { settings, adminToken: token } = target.config;
+  const orders = target.orders();
   const methods = methodsOf.get(path);
   if (methods === undefined) return refusal(404, 'there is nothing at this address');
   if (!methods.includes(method)) return refusal(405, `use ${methods.join(' or ')}`);
@@ -79,7 +79,7 @@ export function answerAdmin(
   const wanted = path === '/drain' ? { isDraining: method === 'POST' } : levelIn(body);
   if (wanted === undefined) return refusal(400, 'send {"level": "info"}, or another level of LOG_LEVEL');
   if (!target.obey({ ...orders, ...wanted })) return refusal(409, 'the gateway is closing');
-  log.warn(wanted, `${method} ${path}`);
+  target.log.warn(wanted, `${method} ${path}`);
   return response(200, wanted);
 }
 

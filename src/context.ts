@@ -1,4 +1,3 @@
-import type { DocumentNode } from 'graphql';
 import type { Credential, Scope } from './auth/credentials.js';
 import type { Teams } from './auth/teams.js';
 import type { Reloadable } from './config/reloadable.js';
@@ -73,8 +72,6 @@ interface ContextState {
  */
 export class Context {
   readonly metadata: ResponseMetadata;
-  /** The document of the operation, where its transport has read it. Apollo reads it where it is undefined. */
-  document: DocumentNode | undefined = undefined;
   /** The teams of the time when the request began. */
   readonly teams: Teams;
   readonly exports: Exports;

@@ -176,10 +176,9 @@ export async function createServer(deps: ServerDeps) {
     introspection,
     explains,
   };
-  const apollo = await registerGraphql(app, { ...execution, responseCache });
+  await registerGraphql(app, { ...execution, responseCache });
   const subscriptions = registerSubscriptions(app, {
     ...execution,
-    apollo,
     requestAdmission,
     requestTelemetry,
     connections,

@@ -1,18 +1,13 @@
-import { ApolloServer } from '@apollo/server';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { buildSchema, type DocumentNode, parse } from 'graphql';
-import type { Context } from '../src/context.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
-import { createDocumentChecks, type DocumentChecks } from '../src/graphql/limits/document-checks.js';
+import { createDocumentChecks } from '../src/graphql/limits/document-checks.js';
 import {
   createDocumentStore,
   createTrustedDocuments,
   maxDocumentText,
   RefusedOperation,
 } from '../src/graphql/limits/documents.js';
-import { createApolloPlugin, executeRead } from '../src/http/graphql/apollo.js';
-import { newOperationInfo } from '../src/observability/operation-info.js';
-import { ResponseMetadata } from '../src/observability/response-metadata.js';
 
 const queryOf = (number: number) => `query Q${number} { events(first: 1) { totalCount nodes { id title } } }`;
 
@@ -125,21 +120,4 @@ describe('the documents of clients', () => {
     expect(others.filter(other => other instanceof Promise).length).toBeGreaterThan(0);
     await Promise.all(others);
   });
-});
-
-test('a document that the transport of its operation has read is not read again', async () => {
-  const schema = buildSchema('type Query { a(b: Int): Int }');
-  const read = jest.fn<DocumentChecks['read']>();
-  const documentChecks = { read, checkOperation: () => undefined };
-  const plugin = createApolloPlugin(
-    { schema, documentChecks, executePlanned: undefined },
-    () => {},
-    error => error.toJSON(),
-  );
-  const apollo = new ApolloServer<Context>({ schema, plugins: [plugin], documentStore: null });
-  const context = { metadata: new ResponseMetadata(newOperationInfo()) } as Context;
-  const { body } = await executeRead(apollo, { query: '{ a }', document: parse('{ a }') }, context);
-  expect(body).toMatchObject({ kind: 'single', singleResult: { data: { a: null } } });
-  expect(read).not.toHaveBeenCalled();
-  await apollo.stop();
 });

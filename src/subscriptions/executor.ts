@@ -1,13 +1,12 @@
-import type { ApolloServer } from '@apollo/server';
 import { createSourceEventStream, GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
 import { type BrowserSession, Context, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';
 import { Forbidden, Overloaded } from '../errors.js';
-import { executeOperation } from '../graphql/executor/execute.js';
+import { type ExecutionInput, executeOperation } from '../graphql/executor/execute.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
-import { executeRead, type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
+import { type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
 import { causeOf, maskError, withoutSuggestions } from '../http/mask-error.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { sharedRun, takeTurn } from '../lib/run.js';
@@ -20,18 +19,17 @@ import {
 import { addResponseMetadata, ResponseMetadata } from '../observability/response-metadata.js';
 import type { Operation } from './operations.js';
 
-/** What executing needs: the dependencies of the GraphQL route, and its Apollo server. */
+/** What executing needs, as the GraphQL route does. */
 export interface ExecutorDeps
   extends Pick<GraphqlRouteDeps, 'schema' | 'services' | 'executePlanned' | 'deadlineMs' | 'introspection'> {
-  readonly apollo: ApolloServer<Context>;
   readonly requestAdmission: Pick<RequestAdmission, 'beginOperation'>;
   /** Receives errors that clients do not see. */
   readonly report: (error: unknown, requestId?: string) => void;
 }
 
-/** A response. It has no `data` if the operation was not executed. */
+/** A response. */
 interface Outcome {
-  data?: unknown;
+  data: unknown;
   errors?: readonly GraphQLFormattedError[] | undefined;
   extensions?: Record<string, unknown>;
 }
@@ -52,7 +50,7 @@ export class Executor {
     this.#deps = deps;
   }
 
-  /** Executes a query or a mutation. @throws Overloaded */
+  /** Executes a query or a mutation that was checked. @throws Overloaded, the signal's reason */
   async single(
     operation: Operation,
     identity: Identity,
@@ -64,11 +62,9 @@ export class Executor {
     const end = this.#deps.requestAdmission.beginOperation(identity.address, identity.scope);
     try {
       const metadata = new ResponseMetadata(operationInfo, claim, operation.reports);
-      return await this.#within(identity, signal, metadata, async contextValue => {
-        const { body } = await executeRead(this.#deps.apollo, operation, contextValue);
-        if (body.kind === 'single') return body.singleResult;
-        throw new Error('Incremental responses are not supported here');
-      });
+      const outcome = await this.#execute(operation, identity, signal, metadata);
+      operationInfo.outcome = outcomeOfErrors(outcome.errors);
+      return outcome;
     } finally {
       end();
     }
@@ -93,7 +89,6 @@ export class Executor {
     signal: AbortSignal,
     claim: Claim,
   ): Promise<Outcome> {
-    const { document, operationName, variables } = operation;
     const turn = sharedRun(async () => {
       await takeTurn(identity.scope);
       signal.throwIfAborted();
@@ -101,21 +96,7 @@ export class Executor {
     // Before its deadline begins.
     await turn();
     const metadata = new ResponseMetadata(newOperationInfo(), claim);
-    return this.#within(identity, signal, metadata, async context => {
-      const { data = null, errors } = await executeOperation(this.#deps, {
-        document,
-        operationName,
-        variables: variables ?? undefined,
-        rootValue,
-        context,
-        turn,
-        client: identity.scope,
-      });
-      const masked = errors?.map(error => this.#mask(error, metadata.operation.id));
-      const outcome: Outcome = { data, ...(masked && { errors: masked }) };
-      addResponseMetadata(outcome, metadata);
-      return outcome;
-    });
+    return this.#execute(operation, identity, signal, metadata, { rootValue, turn });
   }
 
   /** Why an operation failed, as its client may see it. */
@@ -130,13 +111,14 @@ export class Executor {
     return this.#deps.introspection ? masked : withoutSuggestions(masked);
   }
 
-  /** Runs a function with a context whose signal aborts at the deadline or with `signal`. */
-  async #within<T>(
+  /** Executes with a context whose signal aborts at the deadline or with `signal`. */
+  async #execute(
+    { document, operationName, variables }: Operation,
     identity: Identity,
     signal: AbortSignal,
     metadata: ResponseMetadata,
-    run: (context: Context) => Promise<T>,
-  ): Promise<T> {
+    ofEvent?: Pick<ExecutionInput, 'rootValue' | 'turn'>,
+  ): Promise<Outcome> {
     const { services, deadlineMs } = this.#deps;
     const controller = new AbortController();
     const abort = () => controller.abort(signal.reason);
@@ -144,7 +126,18 @@ export class Executor {
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      return await run(new Context(services, requestIdentityOf(identity), controller, metadata));
+      const { data = null, errors } = await executeOperation(this.#deps, {
+        ...ofEvent,
+        document,
+        operationName,
+        variables: variables ?? undefined,
+        context: new Context(services, requestIdentityOf(identity), controller, metadata),
+        client: identity.scope,
+      });
+      const masked = errors?.map(error => this.#mask(error, metadata.operation.id));
+      const outcome: Outcome = { data, ...(masked && { errors: masked }) };
+      addResponseMetadata(outcome, metadata);
+      return outcome;
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);

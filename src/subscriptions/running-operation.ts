@@ -138,8 +138,8 @@ export class RunningOperation implements Listener {
       await this.#host.buffer.room();
       if (this.isOver) return;
       // The claim counts it already.
-      if (answer.data !== undefined) this.#send({ parts: responseFrames(answer, claim) }, false);
-      this.#finish(answer.data === undefined ? JSON.stringify(answer.errors) : undefined);
+      this.#send({ parts: responseFrames(answer, claim) }, false);
+      this.#finish(undefined);
     } finally {
       claim.release();
     }

@@ -88,32 +88,43 @@ export class Subscriptions {
    * @throws RefusedOperation, GraphQLError or GatewayError, each of which has a code.
    */
   async read(
-    { scope, credential }: Pick<RequestState, 'scope' | 'credential'>,
+    client: Pick<RequestState, 'scope' | 'credential'>,
     request: OperationRequest,
     info: OperationInfo,
   ): Promise<Operation> {
-    const { documentChecks, services } = this.deps;
+    const { documentChecks } = this.deps;
     const { operationName, variables } = request;
     const query = documentChecks.documentText(request);
     if (query === undefined) throw new BadUserInput('query', 'is missing');
     info.documentId = documentChecks.documentId(request);
-    const document = await documentChecks.read(scope, query);
+    const document = await documentChecks.read(client.scope, query);
     if (document instanceof RefusedOperation) throw document;
-    const operation = getOperationAST(document, operationName);
-    if (operation == null) {
+    const definition = getOperationAST(document, operationName);
+    if (definition == null) {
       throw withCode(new GraphQLError('Unable to identify the operation'), 'OPERATION_RESOLUTION_FAILURE');
     }
-    const { operation: type, name } = operation;
-    // Apollo's plugin checks the others.
-    if (type === 'subscription') {
-      const { upstreamCalls } = services.teams.current.limitsOf(credential);
-      await documentChecks.checkOperation(scope, document, operationName, variables ?? {}, info, upstreamCalls);
-    }
+    const { operation: type, name } = definition;
     info.name = nameOf(name?.value);
     info.type = type;
     info.document = query;
     info.untrusted = documentChecks.untrustedHash(request, query);
-    return { query, operationName, variables, document, type, name: name?.value };
+    const operation = { query, operationName, variables, document, type, name: name?.value };
+    await this.check(client, operation, info);
+    return operation;
+  }
+
+  /**
+   * Checks the variables and the cost of an operation.
+   * @param info gets what is found out about it. @throws QueryTooComplex, GraphQLError
+   */
+  async check(
+    { scope, credential }: Pick<RequestState, 'scope' | 'credential'>,
+    { document, operationName, variables }: Operation,
+    info: OperationInfo,
+  ): Promise<void> {
+    const { documentChecks, services } = this.deps;
+    const { upstreamCalls } = services.teams.current.limitsOf(credential);
+    await documentChecks.checkOperation(scope, document, operationName, variables ?? {}, info, upstreamCalls);
   }
 
   /** Lets a listener join the execution that all equal subscriptions share. Never rejects. */

@@ -1,4 +1,4 @@
-import { ApolloServer, type ApolloServerPlugin, type GraphQLResponse, HeaderMap } from '@apollo/server';
+import { ApolloServer, type ApolloServerPlugin, HeaderMap } from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,
   ApolloServerPluginLandingPageDisabled,
@@ -41,8 +41,8 @@ export interface GraphqlRouteDeps {
   readonly introspection: boolean;
 }
 
-/** GraphQL over HTTP at `/graphql`: POST, and GET for queries. Returns the server that executes it. */
-export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDeps): Promise<ApolloServer<Context>> {
+/** GraphQL over HTTP at `/graphql`: POST, and GET for queries. */
+export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDeps): Promise<void> {
   const { schema, services, authentication, documentChecks, budget, responseCache } = deps;
   /** The id of the request that caused an error, for the log. */
   const requestIdByError = new WeakMap<object, string>();
@@ -108,19 +108,14 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
         : responseCache.finish(reply, bytes, context.metadata);
     },
   });
-  return apollo;
-}
-
-interface PluginDeps extends Pick<GraphqlRouteDeps, 'schema' | 'executePlanned'> {
-  readonly documentChecks: Pick<DocumentChecks, 'read' | 'checkOperation'>;
 }
 
 /** In place of a document that is refused. */
 const nothing: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
 
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
-export function createApolloPlugin(
-  { schema, documentChecks, executePlanned }: PluginDeps,
+function createApolloPlugin(
+  { schema, documentChecks, executePlanned }: GraphqlRouteDeps,
   onErrors: (errors: readonly GraphQLError[], context: Context) => void,
   formatError: (error: GraphQLError) => GraphQLFormattedError,
 ): ApolloServerPlugin<Context> {
@@ -141,7 +136,7 @@ export function createApolloPlugin(
         async didResolveSource(request) {
           const { contextValue, source } = request;
           const { scope } = contextValue.metadata.operation;
-          const document = contextValue.document ?? (await read(scope, source));
+          const document = await read(scope, source);
           const isRefused = document instanceof RefusedOperation;
           if (isRefused) refused = document.errors;
           Object.assign(request, { document: isRefused ? nothing : document });
@@ -213,23 +208,6 @@ export function createApolloPlugin(
       };
     },
   };
-}
-
-/** Executes an operation whose document has been read. */
-export function executeRead(
-  apollo: ApolloServer<Context>,
-  operation: {
-    readonly query: string;
-    readonly document: DocumentNode;
-    readonly operationName?: string | null | undefined;
-    readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
-  },
-  contextValue: Context,
-): Promise<GraphQLResponse> {
-  const { query, document, operationName, variables } = operation;
-  contextValue.document = document;
-  const request = { query, ...(operationName != null && { operationName }), ...(variables != null && { variables }) };
-  return apollo.executeOperation(request, { contextValue });
 }
 
 const subscriptionRefused = () =>

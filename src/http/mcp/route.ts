@@ -97,15 +97,16 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     const { operation: info } = stateOf(request.raw);
     info.name = operationName(tool.operation.name);
     info.type = tool.operation.type;
-    const claim = subscriptions.deps.budget.claim(identity.scope);
+    const operation = { ...tool.operation, variables };
+    const { executor, budget } = subscriptions.deps;
+    const claim = budget.claim(identity.scope);
     try {
       checkNames(tool, variables);
-      const { executor } = subscriptions.deps;
-      const { data, errors } = await executor.single({ ...tool.operation, variables }, identity, signal, info, claim);
-      if (data === undefined) return failure(tool, errors ?? []);
+      await subscriptions.check(identity, operation, info);
+      const { data, errors } = await executor.single(operation, identity, signal, info, claim);
       return answerOf(tool, responseText({ data, ...(errors && { errors }) }, claim), variables);
     } catch (error) {
-      const { errors, outcome } = subscriptions.deps.executor.failure(error);
+      const { errors, outcome } = executor.failure(error);
       info.outcome = outcome;
       return failure(tool, JSON.parse(errors));
     } finally {

@@ -49,14 +49,13 @@ interface RequestTelemetryDeps {
   /** The name of a credential's team; undefined where it has none. */
   teamOf(credential: Credential): string | undefined;
   readonly proxyHeaders: ProxyHeaders;
-  /** `SLOW_OPERATION_MS`. */
+  /** `SLOW_OPERATION_MS`; 0: none is logged as slow. */
   readonly slowOperationMs: number;
 }
 
 /** Each request has an id: the client's own where it is valid, else a random one. The response carries it. */
 export function createRequestTelemetry(deps: RequestTelemetryDeps) {
-  const { log, telemetry, tracing, names, connections, teamOf, proxyHeaders } = deps;
-  const reportSlow = createSlowReport(log, deps.slowOperationMs);
+  const { log, telemetry, tracing, names, connections, teamOf, proxyHeaders, slowOperationMs } = deps;
   const reportUntrusted = createUntrustedReport(log, telemetry);
 
   function begin(request: IncomingMessage, response: ServerResponse, span?: Span): RequestState {
@@ -76,6 +75,20 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     member: loggedMember(credential),
   });
 
+  /**
+   * Logs a line for a query or mutation that took long, with its upstream calls. The document is named by its SHA-256, because its text may contain what is
+   * confidential, as its variables may.
+   */
+  function reportSlow(operation: OperationInfo, milliseconds: number, client: Client | undefined): void {
+    const { type, document: text, calls } = operation;
+    const isSlow = slowOperationMs > 0 && milliseconds >= slowOperationMs;
+    if (!isSlow || type === undefined || type === 'subscription') return;
+    const document = text === undefined ? undefined : createHash('sha256').update(text).digest('hex');
+    const { count: upstreamCalls, slowest: slowestCall } = calls;
+    const line = { ...(client && logged(client)), ...loggedOf(operation) };
+    log.warn({ ...line, type, document, milliseconds, upstreamCalls, slowestCall }, 'Slow operation');
+  }
+
   function end(state: RequestState): void {
     const { operation, path, request, response, startedAt, span } = state;
     const { method = '', url = '' } = request;
@@ -90,15 +103,11 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
       count(operation, transport, transport === 'http' ? milliseconds : undefined);
     }
     if (span !== undefined) {
-      const attributes = requestAttributes(request, response, {
-        route: path,
-        clientAddress: state.address,
-        proxyHeaders,
-      });
+      const place = { route: path, clientAddress: state.address, proxyHeaders };
+      const attributes = requestAttributes(request, response, place);
       span.end(`${method} ${path}`, attributes, status >= 500 ? String(status) : undefined);
     }
-    if (transport !== undefined)
-      reportSlow(operation, milliseconds, () => ({ ...logged(state), ...loggedOf(operation) }));
+    if (transport !== undefined) reportSlow(operation, milliseconds, state);
     // Probes come all the time.
     if (!log.isLevelEnabled('info') || monitoringPaths.has(path)) return;
     const place = { method, path: loggedPathOf(url), ...logged(state), status };
@@ -114,25 +123,6 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     endOperationSpan(operation);
   }
 
-  /** A function of its own, so that the connection holds nothing of its request. */
-  function closing(
-    { id, app }: OperationInfo,
-    startedAt: number,
-    line: { readonly address: string; readonly [name: string]: unknown },
-  ) {
-    return {
-      id,
-      /** The program that the headers of the request name. */
-      app,
-      /** The connection was closed. @param operations how many were started on it. @param credential undefined where it had none yet. */
-      closed(code: number, operations: number, credential: Credential | undefined): void {
-        const milliseconds = performance.now() - startedAt;
-        const client = logged({ address: line.address, credential });
-        log.info({ ...line, ...client, milliseconds, code, operations }, 'Closed');
-      },
-    };
-  }
-
   return {
     /** The first stage. It begins the state of each request, and sees its response to the end. */
     stage: (next: Handler) => (request: IncomingMessage, response: ServerResponse) => {
@@ -145,9 +135,20 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     startConnection(request: IncomingMessage, response: ServerResponse) {
       const { operation, address, startedAt } = begin(request, response);
       operation.transport = 'websocket';
+      const { id, app } = operation;
       const { method, url = '' } = request;
-      const line = { requestId: operation.id, method, path: loggedPathOf(url), address, status: 101 };
-      return closing(operation, startedAt, line);
+      // Of the request, the connection holds only this.
+      const line = { requestId: id, method, path: loggedPathOf(url), address, status: 101 };
+      return {
+        id,
+        /** The program that the headers of the request name. */
+        app,
+        /** The connection was closed. @param operations how many were started on it. @param credential undefined where it had none yet. */
+        closed(code: number, operations: number, credential: Credential | undefined): void {
+          const milliseconds = performance.now() - startedAt;
+          log.info({ ...line, ...logged({ address, credential }), milliseconds, code, operations }, 'Closed');
+        },
+      };
     },
 
     /** An operation on a connection. Its id begins with the id of the connection. */
@@ -157,27 +158,11 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     endOperation(operation: OperationInfo, client: Client | undefined, milliseconds: number | undefined): void {
       operation.outcome ??= 'ok';
       count(operation, 'websocket', milliseconds);
-      reportSlow(operation, milliseconds ?? 0, () => ({ ...(client && logged(client)), ...loggedOf(operation) }));
+      reportSlow(operation, milliseconds ?? 0, client);
       if (!log.isLevelEnabled('info')) return;
       const from = client && logged(client);
       log.info({ transport: 'websocket', ...from, milliseconds, ...loggedOf(operation) }, 'Answered');
     },
-  };
-}
-
-/**
- * Logs a line for each query or mutation that took long, with its upstream calls. The document is named by its SHA-256, because its text may contain what
- * is confidential, as its variables may.
- * @param thresholdMs from this duration on; 0: none is logged.
- * @returns takes what else the line says, which is not computed for other operations.
- */
-function createSlowReport(log: Pick<Logger, 'warn'>, thresholdMs: number) {
-  return ({ type, document, calls }: OperationInfo, milliseconds: number, describe: () => object): void => {
-    const isSlow = thresholdMs > 0 && milliseconds >= thresholdMs;
-    if (!isSlow || type === undefined || type === 'subscription') return;
-    const hash = document === undefined ? undefined : createHash('sha256').update(document).digest('hex');
-    const { count: upstreamCalls, slowest: slowestCall } = calls;
-    log.warn({ ...describe(), type, document: hash, milliseconds, upstreamCalls, slowestCall }, 'Slow operation');
   };
 }
 

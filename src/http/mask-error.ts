@@ -17,11 +17,13 @@ const requestErrors: ReadonlySet<string> = new Set([...documentErrors, 'BAD_REQU
 /**
  * Every error that a client sees on any transport passes this function. The gateway's own errors show their message and code, and GraphQL's
  * errors their message. Any other error shows only that it happened.
+ * @param introspection whether messages may suggest names of the schema.
  * @param report called with each error that the client does not see.
  */
 export function maskError(
   formatted: GraphQLFormattedError,
   error: unknown,
+  introspection: boolean,
   report: (error: unknown) => void,
 ): GraphQLFormattedError {
   const { locations, path } = formatted;
@@ -29,7 +31,8 @@ export function maskError(
   const cause = causeOf(error);
   if (cause instanceof GatewayError) return { message: cause.message, ...place, extensions: cause.extensions };
 
-  const message = withoutValue(formatted.message);
+  const known = withoutValue(formatted.message);
+  const message = introspection ? known : known.replace(/ Did you mean .*\?$/s, '');
   const code = formatted.extensions?.code;
   if (cause instanceof GraphQLError && typeof code === 'string' && requestErrors.has(code)) {
     const { argument } = formatted.extensions ?? {};
@@ -39,11 +42,6 @@ export function maskError(
   if (argument !== undefined) return { message, ...place, extensions: { code: 'BAD_USER_INPUT', argument } };
   if (!(cause instanceof Abandoned)) report(cause);
   return { message: 'Internal server error', ...place, extensions: { code: 'INTERNAL_SERVER_ERROR' } };
-}
-
-/** The error without the names of the schema that it suggests. */
-export function withoutSuggestions(error: GraphQLFormattedError): GraphQLFormattedError {
-  return { ...error, message: error.message.replace(/ Did you mean .*\?$/s, '') };
 }
 
 /** The error that a resolver threw, or that ended the whole request. */

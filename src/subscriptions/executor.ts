@@ -7,7 +7,7 @@ import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import { type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
-import { causeOf, maskError, withoutSuggestions } from '../http/mask-error.js';
+import { causeOf, maskError } from '../http/mask-error.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { sharedRun, takeTurn } from '../lib/run.js';
 import {
@@ -107,8 +107,8 @@ export class Executor {
   }
 
   #mask(error: GraphQLError, requestId?: string): GraphQLFormattedError {
-    const masked = maskError(error.toJSON(), error, cause => this.#deps.report(cause, requestId));
-    return this.#deps.introspection ? masked : withoutSuggestions(masked);
+    const { introspection, report } = this.#deps;
+    return maskError(error.toJSON(), error, introspection, cause => report(cause, requestId));
   }
 
   /** Executes with a context whose signal aborts at the deadline or with `signal`. */

@@ -16,7 +16,7 @@ import { type Claim, type MemoryBudget, memoryOwner } from '../../lib/memory-bud
 import { operationName, outcomeOfErrors } from '../../observability/operation-info.js';
 import { addResponseMetadata, ResponseMetadata, requestedReports } from '../../observability/response-metadata.js';
 import type { Authentication } from '../authentication.js';
-import { causeOf, maskError, toGraphqlError, withoutSuggestions } from '../mask-error.js';
+import { causeOf, maskError, toGraphqlError } from '../mask-error.js';
 import { type RequestState, stateOf } from '../request-state.js';
 import { type ResponseCache, sendParts } from '../response-cache/response-cache.js';
 import { acceptsParts, withoutParts } from '../web-safety.js';
@@ -47,18 +47,18 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
   /** The id of the request that caused an error, for the log. */
   const requestIdByError = new WeakMap<object, string>();
   const formatError = (formatted: GraphQLFormattedError, error: unknown) => {
-    const masked = maskError(formatted, error, cause => {
+    const masked = maskError(formatted, error, deps.introspection, cause => {
       const requestId = cause instanceof Error ? requestIdByError.get(cause) : undefined;
       app.log.error({ err: cause, requestId }, 'Unexpected');
     });
-    if (masked.message.includes('Cross-Site Request Forgery')) return { ...masked, message: forgeryMessage };
-    return deps.introspection ? masked : withoutSuggestions(masked);
+    return masked.message.includes('Cross-Site Request Forgery') ? { ...masked, message: forgeryMessage } : masked;
   };
   const onErrors = (errors: readonly GraphQLError[], context: Context) => {
     for (const cause of errors.map(causeOf)) {
       if (cause instanceof Error) requestIdByError.set(cause, context.metadata.operation.id);
+      // The service would refuse the credential in the session's cookie again each time.
+      if (cause instanceof Unauthenticated && cause.upstream !== undefined) context.session.expire();
     }
-    expireSession(errors, context);
   };
   const apollo = new ApolloServer<Context>({
     schema,
@@ -215,14 +215,6 @@ const subscriptionRefused = () =>
     'Subscriptions are served over WebSocket or as multipart/mixed;subscriptionSpec=1.0 at /graphql, and as Server-Sent Events at /graphql/stream',
     { extensions: { code: 'BAD_REQUEST', http: { status: 400 } } },
   );
-
-/** Clears the session's cookie where the service refused the credential in it: the service would refuse it again each time. */
-function expireSession(errors: readonly GraphQLError[], { session }: Pick<Context, 'session'>): void {
-  const isRefused = errors.some(
-    ({ originalError }) => originalError instanceof Unauthenticated && originalError.upstream !== undefined,
-  );
-  if (isRefused) session.expire();
-}
 
 /** In place of Apollo's message, which is long and names the way out last. */
 const forgeryMessage =

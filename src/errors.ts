@@ -117,18 +117,14 @@ export abstract class UpstreamError extends GatewayError {
     message: string,
     upstream?: UpstreamFault,
     argument?: string,
-    { retryable, retryAfterSeconds = upstream?.retryAfterSeconds }: Retry = { retryable: false },
+    retryable = false,
+    retryAfterSeconds = upstream?.retryAfterSeconds,
   ) {
     const fault = upstream && { upstream: { status: upstream.status, errorCode: upstream.errorCode }, retryable };
     super(message, { ...fault, ...(argument !== undefined && { argument }) }, retryAfterSeconds);
     this.upstream = upstream;
     this.argument = argument;
   }
-}
-
-interface Retry {
-  readonly retryable: boolean;
-  readonly retryAfterSeconds?: number | undefined;
 }
 
 /** The request has no credential, or one that the service does not accept. */
@@ -169,7 +165,7 @@ export class RateLimited extends UpstreamError {
   readonly code = 'RATE_LIMITED';
 
   constructor(message: string, upstream?: UpstreamFault, retryAfterSeconds?: number) {
-    super(message, upstream, undefined, { retryable: true, retryAfterSeconds });
+    super(message, upstream, undefined, true, retryAfterSeconds);
   }
 }
 
@@ -197,7 +193,7 @@ export class UpstreamBadInput extends UpstreamError {
 /** The service itself failed. Only after such an error may an expired cache entry be served. */
 export abstract class UpstreamFailure extends UpstreamError {
   constructor(message: string, upstream: UpstreamFault = { status: null, errorCode: null }, retryable = true) {
-    super(message, upstream, undefined, { retryable });
+    super(message, upstream, undefined, retryable);
   }
 }
 

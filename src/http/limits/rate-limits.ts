@@ -18,15 +18,7 @@ export interface Verdict {
 }
 
 /** Limits the rate of requests. */
-export interface RateLimits {
-  /**
-   * Counts one request by its network address and, where it has a credential, by its scope and its team. Undefined where nothing is limited. A promise only
-   * where the count in Redis is needed.
-   * @param scope of the credential; whether the service accepts it is not known yet.
-   * @param own what the teams file limits for the credential.
-   */
-  count(address: string, scope: string | undefined, own?: ClientLimits): MaybePromise<Verdict | undefined>;
-}
+export type RateLimits = ReturnType<typeof createRateLimits>;
 
 /** Requests a minute; 0 means no limit. */
 export interface RateBounds {
@@ -65,9 +57,9 @@ export function createRateLimits(
   { perCredential, perAddress }: RateBounds,
   redis: RedisClient | undefined,
   telemetry: RateLimitTelemetry,
-): RateLimits {
+) {
   /** By what they count and their limits, of which a teams file has few. */
-  const counters = new Map<string, Counter>();
+  const counters = new Map<string, ReturnType<typeof createCounter>>();
   function count(
     what: 'address' | 'scope' | 'team',
     key: string | undefined,
@@ -84,7 +76,14 @@ export function createRateLimits(
   }
 
   return {
-    count(address, scope, { requestsPerMinute = perCredential, ofTeam } = {}) {
+    /**
+     * Counts one request by its network address and, where it has a credential, by its scope and its team. Undefined where nothing is limited. A promise
+     * only where the count in Redis is needed.
+     * @param scope of the credential; whether the service accepts it is not known yet.
+     * @param own what the teams file limits for the credential.
+     */
+    count(address: string, scope: string | undefined, own: ClientLimits = {}): MaybePromise<Verdict | undefined> {
+      const { requestsPerMinute = perCredential, ofTeam } = own;
       const next = (counted: Verdict | undefined, ...more: Parameters<typeof count>) =>
         counted?.isOver ? counted : andThen(count(...more), other => tighter(counted, other));
       const byAddress = count('address', networkOf(address), perAddress);
@@ -94,14 +93,12 @@ export function createRateLimits(
   };
 }
 
-type Counter = (key: string) => MaybePromise<Verdict>;
-
 function createCounter(
   keyPrefix: string,
   limit: number,
   redis: RedisClient | undefined,
   telemetry: RateLimitTelemetry,
-): Counter {
+) {
   const shares = new LRUCache<string, Share>(atMost(maxClients));
   const taking = new Map<string, Promise<void>>();
   const shared = redis && new RedisCounter({ keyPrefix, points: limit, duration: windowSeconds, storeClient: redis });
@@ -131,7 +128,7 @@ function createCounter(
     telemetry.works(subject);
   }
 
-  return function count(key): MaybePromise<Verdict> {
+  return function count(key: string): MaybePromise<Verdict> {
     const now = performance.now();
     const source = now >= retryAt ? shared : undefined;
     let share = shares.get(key);

@@ -74,19 +74,14 @@ export function operationFiles(folder: string): readonly string[] {
 }
 
 /** @throws Error whose message says what is wrong with the operation. */
-function readToolOperation(
-  query: string,
-  { schema, documentChecks }: Omit<OperationsDeps, 'allowMutations'>,
-): ToolOperation {
+function readToolOperation(query: string, { schema, documentChecks }: OperationsDeps): ToolOperation {
   const document = documentChecks.parse(query);
   if (document instanceof RefusedOperation) throw new Error(document.errors.map(errorText).join(', '));
   const operation = getOperationAST(document);
   if (operation?.name === undefined)
     throw new Error('the file must have exactly one operation, and it must have a name');
-  const {
-    name: { value: name },
-    operation: type,
-  } = operation;
+  const type = operation.operation;
+  const name = operation.name.value;
   if (type === OperationTypeNode.SUBSCRIPTION) throw new Error('a tool is a query or a mutation, not a subscription');
   const description = commentAbove(operation);
   if (description === '') throw new Error('a comment above the operation must describe the tool');

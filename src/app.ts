@@ -29,14 +29,16 @@ import { createWarnings, redisWarning, type Warnings, warningsTo } from './obser
 import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
 import type { Sandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
-import { createServer, type ServerSeams } from './server.js';
+import { createServer } from './server.js';
 import { createServices, type WorldSeams } from './services.js';
+import type { SubscriptionOptions } from './subscriptions/transports.js';
 
 /** What a test may replace in a gateway. */
-export interface Seams extends WorldSeams, ServerSeams {
+export interface Seams extends WorldSeams {
+  /** Limits and times of the subscription transports. */
+  readonly streams?: SubscriptionOptions['bounds'];
   /** Stands in for that of `schema/`. */
   readonly schema?: GraphQLSchema;
-  /** How the embedded sandbox behaves. */
   readonly sandbox?: SandboxOptions;
   /** Takes the lines of the log in place of stderr. */
   readonly log?: DestinationStream;
@@ -107,7 +109,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     log,
     tracing,
     demoKey,
-    seams,
+    streams: seams.streams,
   });
 
   app.addHook('onListen', async () => {

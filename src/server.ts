@@ -36,12 +36,6 @@ import { createOperationNames } from './observability/operation-names.js';
 import type { BuiltServices } from './services.js';
 import { registerSubscriptions, type SubscriptionOptions } from './subscriptions/transports.js';
 
-/** What a test may replace in the server. */
-export interface ServerSeams {
-  /** Limits and times of the subscription transports. */
-  readonly streams?: SubscriptionOptions['bounds'];
-}
-
 interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations' | 'acceptedScopes' | 'budget'> {
   readonly config: Config;
   readonly schema: GraphQLSchema;
@@ -55,7 +49,8 @@ interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'genera
   readonly obey: (orders: Orders) => void;
   /** The API key of requests without a credential; undefined: they have none. */
   readonly demoKey: string | undefined;
-  readonly seams: ServerSeams;
+  /** Limits and times of the subscription transports that a test replaces. */
+  readonly streams: SubscriptionOptions['bounds'];
 }
 
 /** A request may need this many upstream calls in sequence, each of which may take the whole `UPSTREAM_TIMEOUT_MS`. */
@@ -65,7 +60,7 @@ const sdlOf = oncePerValue(printSchemaWithDirectives);
 
 /** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
 export async function createServer(deps: ServerDeps) {
-  const { config, schema, documents, services, metrics, log, tracing, demoKey, leaving, obey, seams } = deps;
+  const { config, schema, documents, services, metrics, log, tracing, demoKey, leaving, obey, streams } = deps;
   const { shared, generations, acceptedScopes, budget } = deps;
   const { telemetry } = services;
   const { introspection } = config;
@@ -182,10 +177,9 @@ export async function createServer(deps: ServerDeps) {
     requestAdmission,
     requestTelemetry,
     connections,
-    bounds: seams.streams,
+    bounds: streams,
   });
-  if (operations !== undefined)
-    registerMcp(app, '/mcp', { tools, schema, documentChecks, authentication, subscriptions });
+  if (operations !== undefined) registerMcp(app, '/mcp', { tools, schema, authentication, subscriptions });
   if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
   else if (introspection) redirectToGraphiql(app, '/graphql');
   app.addHook('onClose', async () => concurrency.close());

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { oncePerValue } from '../../lib/run.js';
 import { opensPage } from '../web-safety.js';
 import { bootScript } from './boot.js';
 
@@ -26,7 +27,6 @@ interface GraphiqlOptions {
   defaultHeaders?: string;
 }
 
-/** A file of the page. */
 interface Asset {
   type: string;
   text: string;
@@ -60,12 +60,6 @@ const ownStyle = '.graphiql-tab { transform: none !important }';
  * files below `<path>/assets/`. All of it comes from the gateway; the files are loaded when the page is first opened.
  */
 export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions): void {
-  let loading: ReturnType<typeof load> | undefined;
-  const loaded = () => {
-    loading ??= load(options);
-    return loading;
-  };
-
   const sendPage = async (request: FastifyRequest, reply: FastifyReply) => {
     if (!opensPage(request.raw)) return;
     return reply
@@ -74,7 +68,7 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
         'content-security-policy': contentSecurityPolicy,
         vary: 'accept',
       })
-      .send((await loaded()).page);
+      .send((await loaded(options)).page);
   };
   app.addHook('onRoute', route => {
     if (route.url === options.path && route.method !== 'POST') route.onRequest = sendPage;
@@ -82,7 +76,7 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
 
   app.get<{ Params: { name: string } }>(`${options.path}/assets/:name`, async (request, reply) => {
     const { name } = request.params;
-    const asset = (await loaded()).assets.get(name);
+    const asset = (await loaded(options)).assets.get(name);
     if (!asset) return reply.callNotFound();
     reply.headers({
       'content-type': asset.type,
@@ -113,6 +107,8 @@ export function redirectToGraphiql(app: FastifyInstance, path: string): void {
     return opensPage(request.raw) ? reply.redirect(path) : reply.callNotFound();
   });
 }
+
+const loaded = oncePerValue(load);
 
 /** The page, and its files by name. They are 9 MB of text that a gateway without a GraphiQL reader never holds. */
 async function load({ path, tabs, defaultHeaders }: GraphiqlOptions) {

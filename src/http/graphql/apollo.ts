@@ -183,7 +183,7 @@ function createApolloPlugin(
             const singleResult = { data, ...(errors && { errors: format(errors) }) };
             return { http: { headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
           }
-          const inParts = multipartResponse(result, deferred, { metadata: context.metadata, format });
+          const inParts = multipartResponse(result, deferred, context.metadata, format);
           // With its type given, Apollo does not look for one that the client takes.
           const headers = new HeaderMap([['content-type', partsContentType]]);
           return { http: { headers }, body: { kind: 'single', singleResult: { data: inParts as never } } };

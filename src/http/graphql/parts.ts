@@ -20,18 +20,12 @@ export class MultipartResponse {
   }
 }
 
-/** How the parts of a response are made. */
-interface PartsOptions {
-  readonly metadata: ResponseMetadata;
-  /** Errors as the client may see them. */
-  format(errors: readonly GraphQLError[]): readonly GraphQLFormattedError[];
-}
-
-/** The parts of a result, with masked errors. The last part has the `extensions` of the whole response. */
+/** The parts of a result. The last part has the `extensions` of the whole response. @param format masks errors. */
 export function multipartResponse(
   { data = null, errors }: PlannedResult,
   { pending, parts: later }: NonNullable<PlannedResult['deferred']>,
-  { metadata, format }: PartsOptions,
+  metadata: ResponseMetadata,
+  format: (errors: readonly GraphQLError[]) => readonly GraphQLFormattedError[],
 ): MultipartResponse {
   let reported = 0;
   /** The member `errors`, with those of the records that were left out since the last call if `addsSkipped` is true. */

@@ -6,7 +6,6 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql';
-import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { RefusedOperation } from '../../graphql/limits/documents.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Identity } from '../authentication.js';
@@ -20,14 +19,12 @@ const phases = new Map([
   ['publishMarket', 'PUBLISH'],
 ]);
 
-/** The state of jobs. */
 export interface JobState {
   readonly finished: boolean;
   readonly overallProgress: number | null;
   readonly jobs: readonly { readonly workflowName: string | null; readonly status: string | null }[];
 }
 
-/** Jobs that a tool has started. */
 interface StartedJobs {
   readonly marketId: string;
   readonly phase: string;
@@ -41,11 +38,11 @@ const startIn = ({ fields }: ToolOperation) =>
   [...fields.values()].find(({ definition: { name } }) => phases.has(name));
 
 /** Follows jobs with the subscription `jobProgress`, whose polls all clients with the same credential share. */
-export function createJobWatch(schema: GraphQLSchema, documentChecks: DocumentChecks, subscriptions: Subscriptions) {
+export function createJobWatch(schema: GraphQLSchema, { deps }: Subscriptions) {
+  const { documentChecks, executor, budget } = deps;
   const document = documentChecks.parse(query);
   if (document instanceof RefusedOperation) throw document;
   const operation = { query, document, type: OperationTypeNode.SUBSCRIPTION, name: 'JobProgress' };
-  const { executor, budget } = subscriptions.deps;
   const [field] = selectedFields(schema, document, getOperationAST(document) as OperationDefinitionNode).values();
   const stateSchema = outputSchema(schema, field?.members ?? new Map());
 

@@ -2,7 +2,6 @@ import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { Abandoned, BadUserInput, Forbidden } from '../../errors.js';
-import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { responseText } from '../../graphql/response-text.js';
 import { operationName } from '../../observability/operation-info.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
@@ -17,7 +16,6 @@ import type { ToolCall } from './protocol.js';
 interface McpDeps {
   readonly tools: readonly ToolOperation[];
   readonly schema: GraphQLSchema;
-  readonly documentChecks: DocumentChecks;
   readonly authentication: Authentication;
   /** Executes the operations, as those of WebSockets. */
   readonly subscriptions: Subscriptions;
@@ -32,7 +30,7 @@ const protocol = () => import('./protocol.js');
  */
 export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): void {
   const { authentication, subscriptions } = deps;
-  const progress = createJobWatch(deps.schema, deps.documentChecks, subscriptions);
+  const progress = createJobWatch(deps.schema, subscriptions);
   const tools = new Map(deps.tools.map(tool => [tool.operation.name, tool]));
   const listed = deps.tools.map(tool => describe(tool, progress.schemaFor(tool)));
   /** Ends the streams that wait for jobs. */

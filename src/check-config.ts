@@ -15,7 +15,6 @@ import { createSchema } from './schema.js';
  * source of each setting, or the faults, and exits with 0 or 1. `--json` prints `{ valid, settings, faults }`.
  */
 
-/** The faults of the files and folders that the settings name. */
 async function faultsOfFiles(config: Config): Promise<readonly string[]> {
   const { teamsFile, persistedDocuments, mcp, staticDir, dataDir, redis, traces } = config;
   const checks: readonly (readonly [value: string | undefined, check: (value: string) => unknown])[] = [

@@ -37,7 +37,6 @@ export interface Services extends ReaderDeps {
   readonly capabilities: Capabilities;
 }
 
-/** The client that made a request. */
 export interface RequestIdentity {
   /** An error if the client's session has ended; undefined if the request carries no credential. */
   readonly credential: Credential | Unauthenticated | undefined;
@@ -151,7 +150,6 @@ export class Context {
   }
 }
 
-/** The loaders of every domain, for one request. */
 function createLoaders(services: Services, auth: RequestAuth) {
   const { events, eventStatisticsLimit } = services;
   const reader = createReader(services, auth);

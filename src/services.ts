@@ -42,7 +42,6 @@ export interface WorldSeams {
   readonly resolve?: Resolve;
   /** What ends an attempt of an export. */
   readonly startTimer?: StartTimer;
-  /** Bounds for the memory of requests and responses. */
   readonly memory?: MemoryBounds;
 }
 

@@ -157,7 +157,6 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
       return overload() !== undefined;
     },
 
-    /** Requests in flight. */
     get inFlight(): number {
       return inFlight;
     },

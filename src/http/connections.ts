@@ -14,7 +14,6 @@ type UpgradeListener = (request: IncomingMessage, socket: Socket, head: Buffer) 
 /** The HTTP connections of a server, each with its unanswered requests. */
 export type Connections = ReturnType<typeof createConnections>;
 
-/** What the gateway knows about a connection. */
 interface Connection {
   readonly socket: Socket;
   /** In the order of their requests. Not a set: one that lives long keeps what was deleted from it until a full garbage collection. */
@@ -128,7 +127,6 @@ export function createConnections(sweepMs = 10_000) {
       draining = setInterval(closeIdle, drainMs);
     },
 
-    /** Ends the sweeps. */
     close(): void {
       clearInterval(sweeping);
       clearInterval(draining);

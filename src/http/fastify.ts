@@ -25,7 +25,6 @@ import {
   safeHeadersOverTls,
 } from './web-safety.js';
 
-/** Messages for some errors of the framework, by code. */
 const messageFor: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: invalidJson,
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The body must be application/json',

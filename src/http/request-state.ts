@@ -35,7 +35,6 @@ export class RequestState {
   startedAt = performance.now();
   /** The path of its URL, in the one spelling that the router reads too. */
   readonly path: string;
-  /** The network address of its client. */
   readonly address: string;
   /** What logs, metrics and traces say about it. */
   readonly operation: OperationInfo;
@@ -187,7 +186,6 @@ function collectBody(state: RequestState, resolve: (body: Buffer | Error) => voi
 interface BodyWatch {
   /** @param bytes of the body that have arrived so far. */
   grew(bytes: number): void;
-  /** The whole body has arrived. */
   ended(): void;
 }
 

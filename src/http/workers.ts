@@ -26,14 +26,12 @@ type FromWorker =
   | PeerMessage<MetricObject[]>
   | { readonly subject: string; readonly words?: string; readonly times: number };
 
-/** The files that all workers use. */
 export interface FilesOfWorkers {
   readonly files: FilesRead;
   /** What one entry is and all of them by their names, of each file that has entries, by its variable. */
   readonly entries: ReadonlyMap<string, readonly [what: string, ReadonlyMap<string, string>]>;
 }
 
-/** A gateway, or several, that serves. */
 export interface RunningGateway {
   readonly log: FastifyBaseLogger;
   readonly shutdown: Config['shutdown'];
@@ -43,9 +41,7 @@ export interface RunningGateway {
   close(noticeMs?: number): Promise<void>;
 }
 
-/** Where a gateway listens. */
 export interface Listening {
-  /** The address for clients. */
   readonly address: string;
   /** The port of the listener for probes and metrics; undefined where it is not separate. */
   readonly adminPort: number | undefined;
@@ -60,7 +56,6 @@ interface Member {
   /** How many workers in its place have died. */
   readonly restarts: number;
   state: 'starting' | 'serving' | 'closing';
-  /** When that state began. */
   since: Date;
 }
 

@@ -81,7 +81,6 @@ export function createConcurrencyLimit({ targetDelayMs, max }: ConcurrencyBounds
         hasEnded = true;
       };
     },
-    /** Operations that may run at once. */
     get limit(): number {
       return limit;
     },

@@ -17,7 +17,6 @@ export interface Verdict {
   readonly isOver: boolean;
 }
 
-/** Limits the rate of requests. */
 export type RateLimits = ReturnType<typeof createRateLimits>;
 
 /** Requests a minute; 0 means no limit. */
@@ -36,7 +35,6 @@ const retryMs = 1_000;
 /** A process takes a limit from Redis in this many shares, so that a client costs at most so many round trips in a window. */
 const sharesPerWindow = 100;
 
-/** The subject of the warning. */
 const subject = 'Rate limits';
 
 /** A part of a limit that this process hands out: a share that Redis has counted, or the whole limit while this process counts alone. */

@@ -9,7 +9,6 @@ const maxBytes = 60 * 1024;
 
 type ToolError = Omit<GraphQLFormattedError, 'locations'>;
 
-/** What a tool answers. */
 export interface ToolAnswer {
   readonly data: Record<string, unknown> | null;
   readonly errors?: readonly ToolError[];

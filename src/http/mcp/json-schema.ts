@@ -27,7 +27,6 @@ import type { SelectedFields, VariableUse } from './selection.js';
 /** A schema in JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** An object in JSON Schema. */
 export type ObjectSchema = JsonSchema & { readonly type: 'object' };
 
 /** The argument or the input field that a value is for. */

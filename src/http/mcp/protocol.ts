@@ -13,7 +13,6 @@ import type { FastifyRequest } from 'fastify';
 import { Refused } from '../web-safety.js';
 import type { ToolAnswer } from './answer.js';
 
-/** A client's call of a tool. */
 export interface ToolCall {
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;

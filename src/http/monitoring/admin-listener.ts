@@ -15,7 +15,6 @@ interface AdminDeps extends AdminTarget {
 /** What the thread sends: what a peer says, or a request with the port for its response. */
 type FromThread = PeerMessage<undefined> | { readonly request: AdminRequest; readonly port: MessagePort };
 
-/** The listener for operators (`ADMIN_PORT`). */
 export interface AdminListener {
   readonly port: number;
   close(): Promise<void>;

@@ -11,11 +11,9 @@ export interface Orders {
   readonly isDraining: boolean;
 }
 
-/** A process that serves clients. */
 interface ServingProcess {
   readonly pid: number | undefined;
   readonly state: string;
-  /** When that state began. */
   readonly since: Date;
   /** How many processes in its place have died. */
   readonly restarts: number;

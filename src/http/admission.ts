@@ -12,8 +12,8 @@ import type { Connections } from './connections.js';
 import type { ConcurrencyLimit } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
 import { monitoringPaths } from './monitoring/readiness.js';
-import type { Handler, RequestState, Stage } from './request-state.js';
-import { faultOf, hasBody, opensPage } from './web-safety.js';
+import { type Handler, isExecution, type RequestState, type Stage } from './request-state.js';
+import { faultOf, hasBody } from './web-safety.js';
 
 /**
  * Everything that refuses a request before it costs anything, in this order: the gateway is closing, the request could mean two things, its connection
@@ -47,7 +47,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   }
 
   /** Why this process must not get new work; undefined: it may. */
-  function overload(): Extract<ShedReason, 'memory' | 'requests_in_flight'> | undefined {
+  function overload(): ShedReason | undefined {
     if (budget.isNearlyFull) return 'memory';
     return inFlight >= maxInFlight ? 'requests_in_flight' : undefined;
   }
@@ -79,9 +79,8 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
       grew(bytes) {
         if (bytes < countThreshold) return;
         if (claim === undefined) {
-          const counted = budget.claim(networkOf(state.address));
-          claim = counted;
-          state.whenClosed(() => counted.release());
+          claim = budget.claim(networkOf(state.address));
+          state.whenClosed(() => claim?.release());
         }
         try {
           claim.reserve(bytes);
@@ -178,10 +177,11 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
       isClosing = true;
     },
 
-    /** Applies the limits to an operation on a connection. Undefined: the operation may run. */
-    async countOperation(client: Identity): Promise<GatewayError | undefined> {
+    /** Applies the limits to an operation on a connection. @throws RateLimited, Overloaded */
+    async countOperation(client: Identity): Promise<void> {
       const reason = overload();
-      return reason === undefined ? countOf(client) : shed(reason);
+      const refusal = reason === undefined ? await countOf(client) : shed(reason);
+      if (refusal !== undefined) throw refusal;
     },
 
     /** Begins a query or mutation on a connection. Returns the function that ends it. @throws Overloaded */
@@ -192,10 +192,6 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     },
   };
 }
-
-/** Whether a request executes an operation that ends with its response. A browser that opens the page for people does not. */
-const isExecution = ({ path, request }: RequestState) =>
-  path === '/graphql' && (request.method === 'POST' || (request.method === 'GET' && !opensPage(request)));
 
 const tooMuchSent = () =>
   new RateLimited('Too many large requests are being sent from this address; try again in a moment', undefined, 1);

@@ -76,12 +76,6 @@ export class Subscriptions {
     };
   }
 
-  /** Applies the rate limit to an operation that came over an open connection. @throws RateLimited, Overloaded */
-  async count(identity: Identity): Promise<void> {
-    const refusal = await this.deps.requestAdmission.countOperation(identity);
-    if (refusal !== undefined) throw refusal;
-  }
-
   /**
    * Reads and admits the operation of a client, in its turn.
    * @param info gets what is found out about it.

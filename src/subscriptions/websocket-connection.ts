@@ -148,7 +148,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
   /** @param request the error of one that is too large to be read. */
   #start(id: string, request: OperationRequest | QueryTooComplex, identity: Identity): void {
     const subscriptions = this.#subscriptions;
-    const { bounds, requestTelemetry } = subscriptions.deps;
+    const { bounds, requestAdmission, requestTelemetry } = subscriptions.deps;
     if (this.#running.size >= bounds.operations) {
       this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many operations on one connection');
       return;
@@ -160,7 +160,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
     this.#running.set(id, operation);
     void this.#runInTurn(operation, async () => {
       await this.buffer.room();
-      await subscriptions.count(identity);
+      await requestAdmission.countOperation(identity);
       if (request instanceof QueryTooComplex) throw request;
       return subscriptions.read(identity, request, operationInfo);
     });

@@ -14,8 +14,15 @@ import { withoutSessionIds } from '../../lib/network.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
 import { type ResponseMetadata, reportHeaders } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { type RequestState, type ResponseInFlight, readBody, type Stage, stateOf } from '../request-state.js';
-import { acceptsParts, opensPage, withoutParts } from '../web-safety.js';
+import {
+  isExecution,
+  type RequestState,
+  type ResponseInFlight,
+  readBody,
+  type Stage,
+  stateOf,
+} from '../request-state.js';
+import { acceptsParts, withoutParts } from '../web-safety.js';
 import { type CachedResponse, type HeaderList, type ResponseCacheStore, represent } from './store.js';
 
 /** Headers that decide, besides `accept`, the body and the credential, what the response is. */
@@ -198,12 +205,10 @@ export function responseKey(
   return scopedKey(scope, [place, withoutParts(headers.accept), ...given, body?.toString('latin1')].join('\n'));
 }
 
-function isCandidate({ path, request }: RequestState): boolean {
-  const { method, headers } = request;
-  if (reportHeaders.some(name => headers[name] !== undefined)) return false;
-  if (path !== '/graphql') return false;
-  if (method === 'GET') return !opensPage(request);
-  return method === 'POST' && headers['content-type']?.startsWith('application/json') === true;
+function isCandidate(state: RequestState): boolean {
+  const { method, headers } = state.request;
+  if (!isExecution(state) || reportHeaders.some(name => headers[name] !== undefined)) return false;
+  return method === 'GET' || headers['content-type']?.startsWith('application/json') === true;
 }
 
 /** Headers that are set for each client. */

@@ -158,7 +158,7 @@ async function compress(body: readonly Buffer[], encoding: Encoding): Promise<Bu
 function compressedBody({ body, length, compressed }: CachedResponse, request: IncomingHttpHeaders) {
   if (length < gzipThreshold) return undefined;
   const preferred: readonly Encoding[] = length < brotliThreshold ? ['gzip', 'br'] : ['br', 'gzip'];
-  const accepted = preferred.filter(each => accepts(request, each));
+  const accepted = preferred.filter(each => acceptedPatterns[each].test(String(request['accept-encoding'] ?? '')));
   const encoding = accepted.find(each => compressed[each] !== undefined) ?? accepted[0];
   if (encoding === undefined) return undefined;
   compressed[encoding] ??= compress(body, encoding).then(
@@ -212,10 +212,6 @@ function matches(given: string | undefined, etag: string): boolean {
 }
 
 /** RFC 9110, 12.5.3. */
-function accepts(request: IncomingHttpHeaders, encoding: Encoding): boolean {
-  return acceptedPatterns[encoding].test(String(request['accept-encoding'] ?? ''));
-}
-
 const acceptedPatterns: Record<Encoding, RegExp> = {
   br: /\bbr\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/,
   gzip: /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/,

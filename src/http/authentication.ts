@@ -48,7 +48,7 @@ interface AuthenticationDeps {
 export function createAuthentication(deps: AuthenticationDeps) {
   const { sessions, fallback, origins } = deps;
   const { hostOf } = deps.proxyHeaders;
-  const isLocal = (request: IncomingMessage) => isLoopback(hostOf(request).replace(/:\d+$/, ''));
+  const isLocal = (request: IncomingMessage) => loopback.test(hostOf(request).replace(/:\d+$/, ''));
   /** Except on loopback, browsers send the cookie over TLS only, and its name keeps other hosts from setting it (RFC 6265bis). */
   const cookieName = (request: IncomingMessage) => (isLocal(request) ? sealedCookie : `__Host-${sealedCookie}`);
   /** Not under another host name: any web page can have a name that resolves to 127.0.0.1 (DNS rebinding). */
@@ -215,6 +215,4 @@ function rawCredentialsOf({ headers, url = '' }: IncomingMessage): RawCredential
   };
 }
 
-function isLoopback(host: string): boolean {
-  return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/i.test(host);
-}
+const loopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/i;

@@ -2,6 +2,7 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import cors from '@fastify/cors';
 import {
   type FastifyBaseLogger,
+  type FastifyError,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
@@ -32,12 +33,6 @@ const messageFor: Readonly<Record<string, string>> = {
   FST_ERR_BAD_URL: 'The URL cannot be parsed',
 };
 
-interface FrameworkError {
-  readonly statusCode?: number | undefined;
-  readonly code?: string;
-  readonly message: string;
-}
-
 /** How long a client may take to send a request, in milliseconds. */
 const slowestRequestMs = 30_000;
 
@@ -54,7 +49,7 @@ interface HttpAppDeps {
 /** The HTTP server without its routes. An error in a stage is logged and answered with 500, as every other one. */
 export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance> {
   const { log, connections, stages } = deps;
-  const answerError = (error: FrameworkError, request: FastifyRequest, reply: FastifyReply) => {
+  const answerError = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const refuse = (status: number, message: string, extensions: Readonly<Record<string, unknown>>) =>
       reply.code(status).send(refusalBody(stateOf(request.raw).path, message, extensions));
     if (error instanceof GatewayError) {
@@ -67,7 +62,7 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
     if (error instanceof Refused) reply.headers(error.headers);
     if (status < 500) {
       const code = status === 404 ? 'NOT_FOUND' : 'BAD_REQUEST';
-      return refuse(status, messageFor[error.code ?? ''] ?? error.message, { code });
+      return refuse(status, messageFor[error.code] ?? error.message, { code });
     }
     if (!(error instanceof Abandoned)) request.log.error({ err: error, req: request }, 'Unexpected');
     return refuse(status, 'Internal server error', { code: 'INTERNAL_SERVER_ERROR' });

@@ -66,11 +66,7 @@ export function answerAdmin(
   if (methods === undefined) return refusal(404, 'there is nothing at this address');
   if (!methods.includes(method)) return refusal(405, `use ${methods.join(' or ')}`);
   if (domainName.test(host)) return refusal(403, 'use an IP address, or a host name without a dot');
-  if (path === '/config')
-    return response(
-      200,
-      settings.map(setting => current(setting, orders)),
-    );
+  if (path === '/config') return response(200, withLogLevel(settings, orders));
   if (path === '/workers') return response(200, target.workers());
   if (token === undefined) return refusal(403, 'ADMIN_TOKEN is not set: nothing can be changed here');
   if (!isToken(authorization, token)) return refusal(401, 'send ADMIN_TOKEN as Authorization: Bearer');
@@ -84,10 +80,10 @@ export function answerAdmin(
 const response = (status: number, body: unknown): AdminResponse => ({ status, body: JSON.stringify(body) });
 const refusal = (status: number, words: string) => response(status, { status: words });
 
-function current(setting: Setting, orders: Orders): Setting {
-  if (setting.name !== 'LOG_LEVEL' || setting.value === orders.logLevel) return setting;
-  return { ...setting, value: orders.logLevel, source: 'admin' };
-}
+const withLogLevel = (settings: readonly Setting[], { logLevel: value }: Orders) =>
+  settings.map(setting =>
+    setting.name === 'LOG_LEVEL' && setting.value !== value ? { ...setting, value, source: 'admin' } : setting,
+  );
 
 function levelIn(body: string): Pick<Orders, 'logLevel'> | undefined {
   try {

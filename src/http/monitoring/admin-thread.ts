@@ -36,20 +36,18 @@ server.listen(port, host, () => parentPort?.postMessage((server.address() as Add
 
 async function answer(request: IncomingMessage): Promise<AdminResponse & { readonly type?: string }> {
   const [path = ''] = (request.url ?? '').split('?', 1);
-  const statusResponse = (isGood: boolean, status: string) => ({
-    status: isGood ? 200 : 503,
-    body: JSON.stringify({ status }),
-  });
-  if (path === '/healthz') return statusResponse(!gateway.isStuck, gateway.isStuck ? 'stuck' : 'ok');
+  if (path === '/healthz') return gateway.isStuck ? statusResponse(503, 'stuck') : statusResponse(200, 'ok');
   if (path === '/readyz') {
     const { status } = gateway.readiness;
-    return statusResponse(status === 'ready', status);
+    return statusResponse(status === 'ready' ? 200 : 503, status);
   }
   if (path !== '/metrics') return passOn(request, path);
   await askForMetrics();
   // If the gateway is too busy, as it gave them last. The readiness is that of this moment.
   return { status: 200, ...metricsFor(request.headers.accept, withReadiness(gateway.metrics, gateway.readiness)) };
 }
+
+const statusResponse = (status: number, words: string) => ({ status, body: JSON.stringify({ status: words }) });
 
 /** Lets the gateway answer. 503 while it is too busy. */
 async function passOn(request: IncomingMessage, path: string): Promise<AdminResponse> {
@@ -58,7 +56,7 @@ async function passOn(request: IncomingMessage, path: string): Promise<AdminResp
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) {
       body += chunk;
-      if (body.length > maxBodyBytes) return { status: 413, body: '{"status":"the body is too large"}' };
+      if (body.length > maxBodyBytes) return statusResponse(413, 'the body is too large');
     }
     const { method, headers } = request;
     const passed: AdminRequest = { method, path, host: headers.host, authorization: headers.authorization, body };
@@ -66,7 +64,7 @@ async function passOn(request: IncomingMessage, path: string): Promise<AdminResp
     const [answer] = await once(own, 'message', { signal: AbortSignal.timeout(answerMs) });
     return answer;
   } catch {
-    return { status: 503, body: '{"status":"busy"}' };
+    return statusResponse(503, 'busy');
   } finally {
     own.close();
   }

@@ -144,10 +144,7 @@ class HttpStream implements OperationHost, Outlet {
   /** Ends a subscription; a query or a mutation ends with its response. */
   leave(): void {
     this.isDraining = true;
-    if (this.operation.isSingle === false) this.drop();
-  }
-
-  drop(): void {
+    if (this.operation.isSingle) return;
     if (this.#format.goingAway !== '') this.buffer.send([this.#format.goingAway]);
     this.#end();
   }

@@ -12,14 +12,14 @@ import type { Subscriptions } from './subscriptions.js';
 export interface OperationHost {
   readonly transport: 'websocket' | 'sse' | 'multipart';
   readonly buffer: SendBuffer;
-  /** Whether the connection is draining: then it begins no subscription and calls `drop` instead. */
+  /** Whether `leave` was called. */
   readonly isDraining: boolean;
   /** What stands before and after a result. @param cursor see `EncodedResult`. */
   frame(operation: RunningOperation, cursor: string | undefined): readonly [before: string, after: string];
   /** Tells the client that the operation has ended. @param errors as JSON, if it failed. @param isSlow whether it failed because the client is too slow. */
   sendEnd(operation: RunningOperation, errors: string | undefined, isSlow: boolean): void;
-  /** Stops an operation without telling the client that its subscription has ended. */
-  drop(operation: RunningOperation): void;
+  /** Stops subscriptions without telling the client that they have ended, those of now and those that begin later. */
+  leave(): void;
   /** The operation has ended, or was stopped. @param milliseconds how long a query or mutation took. */
   onEnd?(operation: RunningOperation, milliseconds: number | undefined): void;
 }
@@ -123,7 +123,7 @@ export class RunningOperation implements Listener {
     this.#waiting = [];
     this.onStop = undefined;
     this.#subscriptions.deps.telemetry.listeners(this.#host.transport, 1);
-    if (this.#host.isDraining) this.#host.drop(this);
+    if (this.#host.isDraining) this.#host.leave();
     else void this.#subscriptions.subscribe(operation, this.#identity, this, this.operationInfo);
   }
 

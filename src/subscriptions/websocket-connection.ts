@@ -222,16 +222,14 @@ export class WebSocketConnection implements OperationHost, Outlet {
     this.end();
   }
 
-  /** Drains the connection: ends subscriptions, starts nothing new, and closes when every running query and mutation has its response. */
+  /**
+   * Drains the connection: ends subscriptions, starts nothing new, and closes when every running query and mutation has its response. Sends no `complete`,
+   * which the client would take for the end of its subscription.
+   */
   leave(): void {
     this.isDraining = true;
-    for (const operation of this.#running.values()) if (!operation.isSingle) this.drop(operation);
+    for (const operation of this.#running.values()) if (!operation.isSingle) operation.stop();
     this.#closeWhenDone();
-  }
-
-  /** Sends no `complete`, which the client would take for the end of its subscription. */
-  drop(operation: RunningOperation): void {
-    operation.stop();
   }
 
   #closeWhenDone(): void {

@@ -105,10 +105,8 @@ class HttpStream implements OperationHost, Outlet {
     return this.#response.writableLength;
   }
 
-  write(message: Parts, onTaken: () => void): void {
-    if (this.#isOver) return;
-    const last = message.length - 1;
-    for (const [index, part] of message.entries()) this.#response.write(part, index === last ? onTaken : undefined);
+  write(part: Parts[number], onTaken: (() => void) | undefined): void {
+    if (!this.#isOver) this.#response.write(part, onTaken);
   }
 
   destroy(): void {

@@ -18,8 +18,8 @@ export function framed(parts: Parts, before: string, after: string): Parts {
 export interface Outlet {
   /** How many bytes were sent and not yet taken by the client. */
   unsent(): number;
-  /** @param onTaken called when the client has taken the message. */
-  write(message: Parts, onTaken: () => void): void;
+  /** Sends a part of a message. @param onTaken for the last part: called when the client has taken the message. */
+  write(part: Parts[number], onTaken: (() => void) | undefined): void;
   /** The client has taken a message. */
   onTaken?(): void;
   destroy(): void;
@@ -46,7 +46,8 @@ export class SendBuffer {
   /** @param needsRoom whether a client that is slow is disconnected if the memory budget has no room for the message. */
   send(message: Parts, needsRoom = true): void {
     const { isSlow } = this;
-    this.#outlet.write(message, this.#onTaken);
+    const last = message.length - 1;
+    for (const [index, part] of message.entries()) this.#outlet.write(part, index === last ? this.#onTaken : undefined);
     if (!this.#count() && isSlow && needsRoom) this.#outlet.destroy();
   }
 

@@ -181,14 +181,11 @@ export class WebSocketConnection implements OperationHost, Outlet {
     return this.#socket.bufferedAmount;
   }
 
-  write(message: Parts, onTaken: () => void): void {
+  write(part: Parts[number], onTaken: (() => void) | undefined): void {
     const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) return;
     if (socket.bufferedAmount > maxUnsentBytes) socket.pause();
-    const last = message.length - 1;
-    for (const [index, part] of message.entries()) {
-      socket.send(part, { binary: false, fin: index === last }, index === last ? onTaken : undefined);
-    }
+    socket.send(part, { binary: false, fin: onTaken !== undefined }, onTaken);
   }
 
   onTaken(): void {

@@ -49,7 +49,6 @@ export class RunningOperation implements Listener {
   /** The end of the subscription, which comes after what waits. */
   #end: { readonly errors: string | undefined } | undefined;
   #executedAt: number | undefined;
-  #onRoom: (() => void) | undefined;
 
   constructor(
     id: string,
@@ -113,9 +112,7 @@ export class RunningOperation implements Listener {
 
   async room(): Promise<void> {
     while (!this.isOver && this.#waitingBytes > slowBytes) {
-      await new Promise<void>(resolve => {
-        this.#onRoom = resolve;
-      });
+      await new Promise<void>(resolve => this.#host.buffer.whenTaken(resolve));
     }
   }
 
@@ -178,7 +175,6 @@ export class RunningOperation implements Listener {
 
   #close(): void {
     this.#clear();
-    this.#onRoom?.();
     this.onStop?.();
     this.execution?.leave(this);
     if (!this.isSingle) this.#subscriptions.deps.telemetry.listeners(this.#host.transport, -1);
@@ -193,7 +189,6 @@ export class RunningOperation implements Listener {
   /** Counts bytes that wait, or no longer do (`by` below 0). Returns whether the memory budget has room for them. */
   #count(by: number): boolean {
     this.#waitingBytes += by;
-    if (by < 0) this.#onRoom?.();
     return this.#host.buffer.queue(by);
   }
 }

@@ -50,13 +50,10 @@ const drain = { maxMs: 5_000, eachMs: 20, tickMs: 50 };
 
 /** Lets all connections end in order, evenly spread over a time; the first one at once. */
 async function drainGradually(connections: readonly { leave(): void }[]): Promise<void> {
-  const { length } = connections;
-  const overMs = Math.min(length * drain.eachMs, drain.maxMs);
-  const ticks = Math.max(Math.min(length, Math.floor(overMs / drain.tickMs)), 1);
-  for (let tick = 0; tick < ticks; tick += 1) {
-    if (tick > 0) await sleep(overMs / ticks);
-    const from = Math.floor((length * tick) / ticks);
-    const to = Math.floor((length * (tick + 1)) / ticks);
-    for (const connection of connections.slice(from, to)) connection.leave();
+  const eachMs = Math.min(drain.eachMs, drain.maxMs / connections.length);
+  const startedAt = performance.now();
+  for (const [index, connection] of connections.entries()) {
+    if (performance.now() - startedAt < index * eachMs) await sleep(drain.tickMs);
+    connection.leave();
   }
 }

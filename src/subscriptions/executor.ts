@@ -1,9 +1,9 @@
-import { createSourceEventStream, GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
+import { createSourceEventStream, GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { type BrowserSession, Context, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';
 import { Forbidden, Overloaded } from '../errors.js';
 import { type ExecutionInput, executeOperation } from '../graphql/executor/execute.js';
-import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
+import { RefusedOperation } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import { type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
@@ -19,7 +19,7 @@ import {
 import { addResponseMetadata, ResponseMetadata } from '../observability/response-metadata.js';
 import type { Operation } from './operations.js';
 
-/** What executing needs, as the GraphQL route does. */
+/** What executing needs. */
 export interface ExecutorDeps
   extends Pick<GraphqlRouteDeps, 'schema' | 'services' | 'executePlanned' | 'deadlineMs' | 'introspection'> {
   readonly requestAdmission: Pick<RequestAdmission, 'beginOperation'>;
@@ -43,98 +43,38 @@ export interface Failure {
 }
 
 /** Executes operations by the rules of the GraphQL route: the same masking, response metadata and deadline. */
-export class Executor {
-  readonly #deps: ExecutorDeps;
+export type Executor = ReturnType<typeof createExecutor>;
 
-  constructor(deps: ExecutorDeps) {
-    this.#deps = deps;
+/** See `Executor`. */
+export function createExecutor(deps: ExecutorDeps) {
+  function mask(error: GraphQLError, requestId?: string): GraphQLFormattedError {
+    return maskError(error.toJSON(), error, deps.introspection, cause => deps.report(cause, requestId));
   }
 
-  /** Executes a query or a mutation that was checked. @throws Overloaded, the signal's reason */
-  async single(
-    operation: Operation,
-    identity: Identity,
-    signal: AbortSignal,
-    operationInfo: OperationInfo,
-    claim: Claim,
-  ): Promise<Outcome> {
-    operationInfo.scope = identity.scope;
-    const end = this.#deps.requestAdmission.beginOperation(identity.address, identity.scope);
-    try {
-      const metadata = new ResponseMetadata(operationInfo, claim, operation.reports);
-      const outcome = await this.#execute(operation, identity, signal, metadata);
-      operationInfo.outcome = outcomeOfErrors(outcome.errors);
-      return outcome;
-    } finally {
-      end();
-    }
-  }
-
-  /** Begins a subscription. Its feed ends when the signal aborts. @throws RefusedOperation, GatewayError if it cannot begin. */
-  async feed(operation: Operation, identity: Identity, signal: AbortSignal): Promise<Feed<unknown>> {
-    const { document, operationName, variables: variableValues, lastEventId } = operation;
-    const { schema, services } = this.#deps;
-    const contextValue = new Context(services, { ...requestIdentityOf(identity), lastEventId }, { signal });
-    const source = await createSourceEventStream({ schema, document, contextValue, variableValues, operationName });
-    // Every field of the schema's `Subscription` returns a feed.
-    if (Symbol.asyncIterator in source) return source as Feed<unknown>;
-    throw new RefusedOperation((source.errors ?? []).map(asBadUserInput));
-  }
-
-  /** The response to one value of a feed, with loaders of its own. Values of all feeds take turns. @throws the signal's reason */
-  async event(
-    operation: Operation,
-    rootValue: unknown,
-    identity: Identity,
-    signal: AbortSignal,
-    claim: Claim,
-  ): Promise<Outcome> {
-    const turn = sharedRun(async () => {
-      await takeTurn(identity.scope);
-      signal.throwIfAborted();
-    });
-    // Before its deadline begins.
-    await turn();
-    const metadata = new ResponseMetadata(newOperationInfo(), claim);
-    return this.#execute(operation, identity, signal, metadata, { rootValue, turn });
-  }
-
-  /** Why an operation failed, as its client may see it. */
-  failure(error: unknown): Failure {
-    const errors = errorsIn(error).map(each => this.#mask(each));
-    const outcome = causeOf(error) instanceof Overloaded ? overloadedOutcome : outcomeOfErrors(errors);
-    return { errors: JSON.stringify(errors), outcome };
-  }
-
-  #mask(error: GraphQLError, requestId?: string): GraphQLFormattedError {
-    const { introspection, report } = this.#deps;
-    return maskError(error.toJSON(), error, introspection, cause => report(cause, requestId));
-  }
-
-  /** Executes with a context whose signal aborts at the deadline or with `signal`. */
-  async #execute(
+  /** Stops waiting for the service at the deadline, or when the signal aborts. */
+  async function execute(
     { document, operationName, variables }: Operation,
     identity: Identity,
     signal: AbortSignal,
     metadata: ResponseMetadata,
-    ofEvent?: Pick<ExecutionInput, 'rootValue' | 'turn'>,
+    event?: Pick<ExecutionInput, 'rootValue' | 'turn'>,
   ): Promise<Outcome> {
-    const { services, deadlineMs } = this.#deps;
+    const { services, deadlineMs } = deps;
     const controller = new AbortController();
     const abort = () => controller.abort(signal.reason);
     const timer = startDeadline(controller, deadlineMs);
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      const { data = null, errors } = await executeOperation(this.#deps, {
-        ...ofEvent,
+      const { data = null, errors } = await executeOperation(deps, {
+        ...event,
         document,
         operationName,
         variables: variables ?? undefined,
         context: new Context(services, requestIdentityOf(identity), controller, metadata),
         client: identity.scope,
       });
-      const masked = errors?.map(error => this.#mask(error, metadata.operation.id));
+      const masked = errors?.map(error => mask(error, metadata.operation.id));
       const outcome: Outcome = { data, ...(masked && { errors: masked }) };
       addResponseMetadata(outcome, metadata);
       return outcome;
@@ -143,6 +83,64 @@ export class Executor {
       signal.removeEventListener('abort', abort);
     }
   }
+
+  return {
+    /** Executes a query or a mutation that was checked. @throws Overloaded */
+    async single(
+      operation: Operation,
+      identity: Identity,
+      signal: AbortSignal,
+      operationInfo: OperationInfo,
+      claim: Claim,
+    ): Promise<Outcome> {
+      operationInfo.scope = identity.scope;
+      const end = deps.requestAdmission.beginOperation(identity.address, identity.scope);
+      try {
+        const metadata = new ResponseMetadata(operationInfo, claim, operation.reports);
+        const outcome = await execute(operation, identity, signal, metadata);
+        operationInfo.outcome = outcomeOfErrors(outcome.errors);
+        return outcome;
+      } finally {
+        end();
+      }
+    },
+
+    /** Begins a subscription that was checked. Its feed ends when the signal aborts. @throws RefusedOperation, GatewayError if it cannot begin. */
+    async feed(operation: Operation, identity: Identity, signal: AbortSignal): Promise<Feed<unknown>> {
+      const { document, operationName, variables: variableValues, lastEventId } = operation;
+      const { schema, services } = deps;
+      const contextValue = new Context(services, { ...requestIdentityOf(identity), lastEventId }, { signal });
+      const source = await createSourceEventStream({ schema, document, contextValue, variableValues, operationName });
+      // Every field of the schema's `Subscription` returns a feed.
+      if (Symbol.asyncIterator in source) return source as Feed<unknown>;
+      throw new RefusedOperation(source.errors ?? []);
+    },
+
+    /** The response to one value of a feed, with loaders of its own. Values of all feeds take turns. @throws the signal's reason */
+    async event(
+      operation: Operation,
+      rootValue: unknown,
+      identity: Identity,
+      signal: AbortSignal,
+      claim: Claim,
+    ): Promise<Outcome> {
+      const turn = sharedRun(async () => {
+        await takeTurn(identity.scope);
+        signal.throwIfAborted();
+      });
+      // Before its deadline begins.
+      await turn();
+      const metadata = new ResponseMetadata(newOperationInfo(), claim);
+      return execute(operation, identity, signal, metadata, { rootValue, turn });
+    },
+
+    /** Why an operation failed, as its client may see it. */
+    failure(error: unknown): Failure {
+      const errors = errorsIn(error).map(each => mask(each));
+      const outcome = causeOf(error) instanceof Overloaded ? overloadedOutcome : outcomeOfErrors(errors);
+      return { errors: JSON.stringify(errors), outcome };
+    },
+  };
 }
 
 function errorsIn(error: unknown): readonly GraphQLError[] {
@@ -150,12 +148,6 @@ function errorsIn(error: unknown): readonly GraphQLError[] {
   if (error instanceof GraphQLError) return [error];
   const originalError = error as Error;
   return [new GraphQLError(originalError.message, { originalError })];
-}
-
-/** Gives wrong variables the code that the GraphQL route gives them. */
-function asBadUserInput(error: GraphQLError): GraphQLError {
-  const isVariable = error.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION && error.message.startsWith('Variable "$');
-  return isVariable ? withCode(error, 'BAD_USER_INPUT') : error;
 }
 
 const requestIdentityOf = (identity: Identity): RequestIdentity => ({ ...identity, session: withoutCookies });

@@ -5,7 +5,7 @@ import type { Connections } from '../http/connections.js';
 import type { GraphqlRouteDeps } from '../http/graphql/apollo.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
 import { sharedRun } from '../lib/run.js';
-import { Executor, type ExecutorDeps } from './executor.js';
+import { createExecutor, type ExecutorDeps } from './executor.js';
 import { createHttpStreams } from './http-stream.js';
 import { registerMultipart, registerSse } from './http-transports.js';
 import { inSlices } from './shared-execution.js';
@@ -25,7 +25,7 @@ export type SubscriptionOptions = Omit<ExecutorDeps, 'report'> &
 export function registerSubscriptions(app: FastifyInstance, options: SubscriptionOptions): Subscriptions {
   const { services, authentication } = options;
   const bounds = { ...defaultBounds, ...options.bounds };
-  const executor = new Executor({
+  const executor = createExecutor({
     ...options,
     report: (error, requestId) => app.log.error({ err: error, requestId }, 'Unexpected'),
   });

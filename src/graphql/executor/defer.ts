@@ -8,16 +8,16 @@ type Path = readonly (string | number)[];
 /** A part of a response after the first, in the format of incremental delivery v0.2. Paths of errors begin at the root of the response. */
 interface LaterPart {
   /** Fragments that later parts deliver. */
-  readonly pending?: readonly { readonly id: string; readonly path: Path; readonly label?: string }[];
+  readonly pending?: { readonly id: string; readonly path: Path; readonly label?: string }[];
   /** Data of pending fragments. It belongs to the object at the path of the fragment, or at `subPath` below it. */
-  readonly incremental?: readonly {
+  readonly incremental?: {
     readonly id: string;
     readonly subPath?: Path;
     readonly data: Record<string, unknown>;
     readonly errors?: readonly GraphQLError[];
   }[];
   /** Fragments that are complete. With errors: a value that may not be null failed, and the fragment has no data. */
-  readonly completed?: readonly { readonly id: string; readonly errors?: readonly GraphQLError[] }[];
+  readonly completed?: { readonly id: string; readonly errors?: readonly GraphQLError[] }[];
   /** False in the last part. */
   readonly hasNext: boolean;
 }
@@ -69,10 +69,7 @@ interface Group {
   result: PlanResult | undefined;
 }
 
-type Mutable<T> = {
-  -readonly [Name in keyof T]-?: NonNullable<T[Name]> extends readonly (infer Item)[] ? Item[] : never;
-};
-type PartInProgress = Mutable<Omit<LaterPart, 'hasNext'>>;
+type PartInProgress = Required<Omit<LaterPart, 'hasNext'>>;
 
 const emptyPart = (): PartInProgress => ({ pending: [], incremental: [], completed: [] });
 

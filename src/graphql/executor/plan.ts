@@ -1,3 +1,4 @@
+import { doesFragmentConditionMatch } from '@graphql-tools/utils';
 import {
   type FieldNode,
   type FragmentDefinitionNode,
@@ -11,8 +12,6 @@ import {
   type GraphQLSchema,
   GraphQLString,
   getDirectiveValues,
-  type InlineFragmentNode,
-  isAbstractType,
   isLeafType,
   isListType,
   isNonNullType,
@@ -166,7 +165,7 @@ export function planOperation(
       }
       const isInline = selection.kind === Kind.INLINE_FRAGMENT;
       const fragment = isInline ? selection : fragments[selection.name.value];
-      if (fragment === undefined || !applies(fragment, type)) continue;
+      if (fragment === undefined || !doesFragmentConditionMatch(schema, fragment, type)) continue;
       const defer = deferDirective && getDirectiveValues(deferDirective, selection, variables);
       if (defer?.if === true) {
         lastNumber += 1;
@@ -182,12 +181,6 @@ export function planOperation(
       }
       collectFields(type, fragment.selectionSet, within, collected);
     }
-  }
-
-  function applies({ typeCondition }: InlineFragmentNode | FragmentDefinitionNode, type: GraphQLObjectType): boolean {
-    if (typeCondition === undefined || typeCondition.name.value === type.name) return true;
-    const condition = schema.getType(typeCondition.name.value);
-    return isAbstractType(condition) && schema.isSubType(condition, type);
   }
 
   function planField(parentType: GraphQLObjectType, key: string, selected: SelectedFields, now: Fragments): FieldPlan {

@@ -1,5 +1,6 @@
 import { domainToASCII } from 'node:url';
 import {
+  type ASTNode,
   type GraphQLField,
   GraphQLIncludeDirective,
   type GraphQLNamedType,
@@ -8,7 +9,6 @@ import {
   getDirectiveValues,
   isInterfaceType,
   isObjectType,
-  type OperationDefinitionNode,
   SchemaMetaFieldDef,
   type SelectionNode,
   TypeMetaFieldDef,
@@ -16,6 +16,7 @@ import {
   visit,
 } from 'graphql';
 import { BadUserInput } from '../errors.js';
+import { oncePerValue } from '../lib/run.js';
 import { boundedList, type ListCoordinate } from './limits/list-bounds.js';
 
 const minPageSize = 1;
@@ -100,25 +101,16 @@ export function fieldOf(type: GraphQLNamedType, name: string): GraphQLField<unkn
   return own ?? metaFields.get(name);
 }
 
-const selectedNames = new WeakMap<OperationDefinitionNode, ReadonlySet<string>>();
+/** The names of all fields in a part of a document. */
+const namesIn = oncePerValue((definition: ASTNode): ReadonlySet<string> => {
+  const names = new Set<string>();
+  visit(definition, { Field: ({ name }) => void names.add(name.value) });
+  return names;
+});
 
 /**
  * Whether an operation selects a field of this name anywhere, even under `@skip` or on another branch. Use it to decide whether to fetch
  * something large: fetching it unnecessarily does no harm.
  */
-export function selectsField(info: GraphQLResolveInfo, field: string): boolean {
-  let names = selectedNames.get(info.operation);
-  if (names === undefined) {
-    names = selectedNamesOf(info);
-    selectedNames.set(info.operation, names);
-  }
-  return names.has(field);
-}
-
-function selectedNamesOf({ operation, fragments }: GraphQLResolveInfo): ReadonlySet<string> {
-  const names = new Set<string>();
-  for (const definition of [operation, ...Object.values(fragments)]) {
-    visit(definition, { Field: ({ name }) => void names.add(name.value) });
-  }
-  return names;
-}
+export const selectsField = ({ operation, fragments }: GraphQLResolveInfo, field: string): boolean =>
+  [operation, ...Object.values(fragments)].some(definition => namesIn(definition).has(field));

@@ -41,6 +41,21 @@ describe('the document store', () => {
   });
 });
 
+test('a document that is too deep for the parser is refused as one with a wrong syntax', async () => {
+  const documents = createTrustedDocuments('off', { current: new Map() });
+  const checks = {
+    schema: buildSchema('type Query { a: Int }'),
+    introspection: true,
+    callLimit: 1,
+    statisticsLimit: 1,
+  };
+  const { read } = createDocumentChecks({ ...checks, documents });
+  const deep = '{ a '.repeat(2_450);
+  const refused = await read('a', deep);
+  expect((refused as RefusedOperation).errors).toMatchObject([{ extensions: { code: 'GRAPHQL_PARSE_FAILED' } }]);
+  expect(await read('a', deep)).toBeInstanceOf(RefusedOperation);
+});
+
 describe('the documents of clients', () => {
   const schema = buildSchema('type Query { a(b: Int): Int }');
   const documents = createTrustedDocuments('off', { current: new Map() });

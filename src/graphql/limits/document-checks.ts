@@ -16,7 +16,6 @@ import {
   typeFromAST,
   type ValidationContext,
   type ValidationRule,
-  type VariableDefinitionNode,
   validate,
 } from 'graphql';
 import { QueryTooComplex } from '../../errors.js';
@@ -77,9 +76,6 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
     );
   }
 
-  /** Validation has found that the document uses input types that exist. */
-  const typeOf = ({ type }: VariableDefinitionNode) => typeFromAST(schema, type as NamedTypeNode) as GraphQLInputType;
-
   function badVariable(
     { message, nodes }: GraphQLError,
     document: DocumentNode,
@@ -88,9 +84,15 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
   ): GraphQLError {
     const [, name = ''] = /^Variable "\$(\w+)"/.exec(message) ?? [];
     const definition = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
-    const type = definition && typeOf(definition);
+    // Validation has found that it exists.
+    const type = definition && (typeFromAST(schema, definition.type as NamedTypeNode) as GraphQLInputType);
     const { argument, reason } = invalidValueOf(schema, document, operation, { name, type, value: variables[name] });
-    return reason === undefined ? badValue(message, argument, nodes) : invalidValue(name, argument, reason, nodes);
+    const text =
+      reason === undefined ? message : `Variable "$${name}" has an invalid value for "${argument}": ${reason}`;
+    return new GraphQLError(text, {
+      nodes: nodes ?? null,
+      extensions: { code: 'BAD_USER_INPUT', argument, http: { status: 400 } },
+    });
   }
 
   return {
@@ -183,16 +185,7 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name.slice(0, maxText), shortened(part)]));
 }
 
-const invalidValue = (name: string, argument: string, reason: string, nodes?: GraphQLError['nodes']) =>
-  badValue(`Variable "$${name}" has an invalid value for "${argument}": ${reason}`, argument, nodes);
-
-const badValue = (message: string, argument: string, nodes?: GraphQLError['nodes']) =>
-  new GraphQLError(message, {
-    nodes: nodes ?? null,
-    extensions: { code: 'BAD_USER_INPUT', argument, http: { status: 400 } },
-  });
-
-/** @throws QueryTooComplex or GraphQLError for a document that is too large to parse. */
+/** @throws QueryTooComplex for a document of too many tokens. */
 function parseBounded(text: string, options: ParseOptions): ReadDocument {
   try {
     return parse(text, options);
@@ -201,13 +194,9 @@ function parseBounded(text: string, options: ParseOptions): ReadDocument {
     if (/^Syntax Error: Document contains more tha[nt] \d+ tokens/.test((error as Error).message)) {
       throw new QueryTooComplex('tokens', bounds.tokens + 1, bounds.tokens);
     }
-    // Parsing it again would overflow the stack again.
-    if (error instanceof RangeError) {
-      throw new GraphQLError('Syntax Error: The document is nested too deeply', {
-        extensions: { code: 'GRAPHQL_PARSE_FAILED', http: { status: 400 } },
-      });
-    }
-    return new RefusedOperation([withCode(error as GraphQLError, 'GRAPHQL_PARSE_FAILED')]);
+    const isTooDeep = error instanceof RangeError;
+    const syntaxError = isTooDeep ? new GraphQLError('Syntax Error: The document is nested too deeply') : error;
+    return new RefusedOperation([withCode(syntaxError as GraphQLError, 'GRAPHQL_PARSE_FAILED')]);
   }
 }
 

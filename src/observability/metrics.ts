@@ -42,6 +42,12 @@ export function createMetrics() {
   const exemplars = new Exemplars();
   const counter = <T extends string>(name: string, help: string, ...labelNames: T[]) =>
     new Counter({ name, help, labelNames, registers });
+  /** Makes a counter, and returns the function that counts. @param known values of its label, counted from 0: a rate does not see the step from no count to the first. */
+  const counting = (name: string, help: string, label?: string, known: readonly string[] = []) => {
+    const counted = counter(name, help, ...(label === undefined ? [] : [label]));
+    for (const value of known) counted.labels(value).inc(0);
+    return (...values: string[]) => counted.labels(...values).inc();
+  };
   const gauge = <T extends string>(name: string, help: string, ...labelNames: T[]) =>
     new Gauge({ name, help, labelNames, registers });
   const histogram = <T extends string>(name: string, help: string, buckets: number[], ...labelNames: T[]) =>
@@ -52,10 +58,6 @@ export function createMetrics() {
     'transport',
     'operation',
     'outcome',
-  );
-  const untrustedDocuments = counter(
-    'gateway_untrusted_documents_total',
-    'Operations that PERSISTED_DOCUMENTS_MODE=only would have refused, counted in mode log',
   );
   const requestTimes = histogram(
     'gateway_request_seconds',
@@ -90,58 +92,27 @@ export function createMetrics() {
   );
   // The second name is that of earlier releases. It goes with the next one.
   const cachedResponses = ['gateway_response_cache_hits_total', 'gateway_kept_answers_total'].map(name =>
-    counter(
+    counting(
       name,
       'Requests that were answered from the response cache, by tier: memory, redis, or flight (the response to an equal request that was already running)',
       'tier',
+      ['memory', 'redis', 'flight'],
     ),
   );
-  const countCachedResponse = (tier: 'memory' | 'redis' | 'flight', by?: number) => {
-    for (const cached of cachedResponses) cached.inc({ tier }, by);
-  };
-  const drift = counter(
-    'gateway_upstream_drift_total',
-    'Fields, records and whole responses (by family) that differ from the specification of the service',
-    'field',
-  );
-  const redisFaults = counter(
+  const redisFaults = counting(
     'gateway_redis_faults_total',
     'Redis commands that failed, or were not sent because Redis is unavailable',
     'command',
   );
-  const rateLimitUnenforced = counter(
-    'gateway_rate_limit_unenforced_total',
-    'Requests that only this process counted for a rate limit, because Redis is unavailable',
-  );
-  const malformed = counter(
-    'gateway_redis_malformed_total',
-    'Messages and values in Redis, and teams in DATA_DIR, that were ignored because their signature or format is invalid',
-    'what',
-  );
-  const shed = counter(
-    'gateway_shed_total',
-    'What was refused with 503, because the gateway has too much to do: requests, operations and fields, by reason',
-    'reason',
-  );
   const pollers = gauge('gateway_live_pollers', 'Pollers in this process that read from the service for subscriptions');
-  const pollerChanges = counter(
+  const pollerChanges = counting(
     'gateway_live_lease_changes_total',
     'How often this process began to poll for a topic, lost that to another process, or gave it up',
     'change',
+    ['taken', 'lost', 'released'],
   );
   const listeners = gauge('gateway_live_listeners', 'Running subscriptions, by transport', 'transport');
-  const exports = counter(
-    'gateway_exports_total',
-    'Finished exports, by outcome; UNKNOWN: it could not be recorded',
-    'outcome',
-  );
-  // A rate does not see the step from no count to the first one.
-  for (const tier of ['memory', 'redis', 'flight'] as const) countCachedResponse(tier, 0);
-  for (const what of malformedKinds) malformed.inc({ what }, 0);
-  for (const reason of shedReasons) shed.inc({ reason }, 0);
-  for (const change of ['taken', 'lost', 'released']) pollerChanges.inc({ change }, 0);
   for (const transport of ['websocket', 'sse', 'multipart']) listeners.set({ transport }, 0);
-  for (const outcome of exportOutcomes) exports.inc({ outcome }, 0);
   const telemetry: Omit<Telemetry, 'warn' | 'works' | 'redisWorks'> = {
     request: (transport, operation, outcome, milliseconds, span) => {
       requests.inc({ transport, operation, outcome });
@@ -150,7 +121,10 @@ export function createMetrics() {
       requestTimes.observe({ operation }, seconds);
       if (span !== undefined) exemplars.note('gateway_request_seconds', requestBuckets, { operation }, seconds, span);
     },
-    untrustedDocument: () => untrustedDocuments.inc(),
+    untrustedDocument: counting(
+      'gateway_untrusted_documents_total',
+      'Operations that PERSISTED_DOCUMENTS_MODE=only would have refused, counted in mode log',
+    ),
     clientRequest: client => clientRequests.inc({ client }),
     deprecatedUse: (coordinate, client) => deprecatedUses.inc({ coordinate, client }),
     forgetClient(client) {
@@ -172,18 +146,42 @@ export function createMetrics() {
       }
     },
     lookups: (family, source, count) => lookups.inc({ family, source }, count),
-    responseCacheHit: tier => countCachedResponse(tier),
-    drift: field => drift.inc({ field }),
-    redisFault: command => redisFaults.inc({ command }),
-    rateLimitUnenforced: () => rateLimitUnenforced.inc(),
-    malformed: what => malformed.inc({ what }),
-    shed: reason => shed.inc({ reason }),
+    responseCacheHit(tier) {
+      for (const count of cachedResponses) count(tier);
+    },
+    drift: counting(
+      'gateway_upstream_drift_total',
+      'Fields, records and whole responses (by family) that differ from the specification of the service',
+      'field',
+    ),
+    redisFault: command => redisFaults(command),
+    rateLimitUnenforced: counting(
+      'gateway_rate_limit_unenforced_total',
+      'Requests that only this process counted for a rate limit, because Redis is unavailable',
+    ),
+    malformed: counting(
+      'gateway_redis_malformed_total',
+      'Messages and values in Redis, and teams in DATA_DIR, that were ignored because their signature or format is invalid',
+      'what',
+      malformedKinds,
+    ),
+    shed: counting(
+      'gateway_shed_total',
+      'What was refused with 503, because the gateway has too much to do: requests, operations and fields, by reason',
+      'reason',
+      shedReasons,
+    ),
     poller(change) {
       pollers.inc(change === 'taken' ? 1 : -1);
-      pollerChanges.inc({ change });
+      pollerChanges(change);
     },
     listeners: (transport, change) => listeners.inc({ transport }, change),
-    exported: outcome => exports.inc({ outcome }),
+    exported: counting(
+      'gateway_exports_total',
+      'Finished exports, by outcome; UNKNOWN: it could not be recorded',
+      'outcome',
+      exportOutcomes,
+    ),
   };
   /** All metrics in the format of Prometheus, with the exemplars of histograms as comments. */
   const read = async () => (await registry.metrics()) + exemplars;

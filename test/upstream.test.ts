@@ -10,7 +10,7 @@ import { AcceptedScopes } from '../src/auth/accepted-scopes.js';
 import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Secret } from '../src/config/secret.js';
 import { Exchange, type ReplyLimits } from '../src/data/upstream/exchange.js';
-import { parseReply, type Reply, replyText, unread } from '../src/data/upstream/reply.js';
+import { parseReply, type Reply, replyText } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { createUpstream } from '../src/data/upstream/upstream.js';
 import { Abandoned, type GatewayError } from '../src/errors.js';
@@ -21,6 +21,9 @@ import { collectGarbage } from './support/collect-garbage.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { type Handler, reply, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
+
+/** Leaves a reply as it is. */
+const unread = (given: Reply) => given;
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

@@ -17,12 +17,10 @@ const maxScopes = 2_000;
 type ScopeOrNone = Scope | 'none';
 
 /** A value for each scope, made when it is first needed. */
-export const perScope = <T extends object>(make: (scope: ScopeOrNone) => T) =>
-  new LRUCache<ScopeOrNone, T>({ max: maxScopes, memoMethod: make });
+export type PerScope<T extends object> = LRUCache<ScopeOrNone, T>;
 
-/** The circuit breakers of one endpoint family: one for each scope, so that a client whose calls fail blocks no one else. */
-export const createBreakers = (family: string, telemetry: Pick<Telemetry, 'warn' | 'works'>) =>
-  perScope(scope => new Breaker(family, scope, telemetry));
+export const perScope = <T extends object>(make: (scope: ScopeOrNone) => T): PerScope<T> =>
+  new LRUCache({ max: maxScopes, memoMethod: make });
 
 const openedWords = `it opened for one credential, because more than half of its calls failed; for ${openMs / 1_000} seconds it refuses calls. The warning about the address has the cause`;
 

@@ -82,7 +82,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Reply['headers']): void {
     if (status < 200) {
       this.#informationalReplies += 1;
-      if (this.#informationalReplies > maxInformationalReplies) this.abort(tooManyInformationalReplies());
+      if (this.#informationalReplies > maxInformationalReplies) {
+        this.abort(new UpstreamInvalidResponse('The service sent too many informational replies', undefined, false));
+      }
       return;
     }
     this.#status = status;
@@ -157,6 +159,3 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#limits.budget.left += this.#bytes + this.#encodedBytes;
   }
 }
-
-const tooManyInformationalReplies = () =>
-  new UpstreamInvalidResponse('The service sent too many informational replies', undefined, false);

@@ -25,9 +25,6 @@ export interface Reply {
   readonly unreadable?: UnreadableBody | undefined;
 }
 
-/** Leaves a reply as it is, for a caller that reads it later. */
-export const unread = (reply: Reply): Reply => reply;
-
 /** The bounds of a reply's body. Within them, no step of reading it takes much longer than 50 milliseconds. */
 interface BodyBounds extends JsonBounds {
   /** As it comes over the wire. */

@@ -6,7 +6,7 @@ import { heapLimit } from '../../lib/heap.js';
 import type { MaybePromise } from '../../lib/run.js';
 import type { Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { type Breaker, createBreakers, perScope, RetryBudget } from './breaker.js';
+import { Breaker, type PerScope, perScope, RetryBudget } from './breaker.js';
 import { type Batch, Call, type Calls, type Target } from './call.js';
 import type { ByteBudget } from './exchange.js';
 import { addressVariables, createDestinations, type UpstreamOptions } from './origins.js';
@@ -30,7 +30,8 @@ export function createUpstream(
 ) {
   const { timeoutMs } = options;
   const destinations = createDestinations(options, wire);
-  const families = new Map<string, ReturnType<typeof createBreakers>>();
+  /** The circuit breakers of each endpoint family: one for each scope, so that a client whose calls fail blocks no one else. */
+  const families = new Map<string, PerScope<Breaker>>();
   const budget: ByteBudget = { left: bodyBudgetBytes };
   const retryBudgets = perScope(() => new RetryBudget());
 
@@ -38,7 +39,7 @@ export function createUpstream(
   function targetOf({ family, address }: UpstreamRequest, scope: Scope | 'none'): Target {
     const destination = destinations.get(address);
     if (destination === undefined) throw new NotConfigured(addressVariables[address]);
-    const breakers = families.get(family) ?? createBreakers(family, telemetry);
+    const breakers = families.get(family) ?? perScope(scope => new Breaker(family, scope, telemetry));
     families.set(family, breakers);
     return {
       family,

@@ -1,6 +1,6 @@
 import { receivedCookies } from '../../auth/service-cookies.js';
 import { refusalOf } from '../../data/polling/state-message.js';
-import { parseReply, type Reply, replyText, unread } from '../../data/upstream/reply.js';
+import { parseReply, type Reply, replyText } from '../../data/upstream/reply.js';
 import type { UpstreamRequest } from '../../data/upstream/request.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import type { Write } from '../../data/writer.js';
@@ -31,9 +31,11 @@ export async function signIn(
     argument: 'input',
     safe: false,
   } as const;
-  const reply = await upstream.send(request, { metadata }, unread).catch(error => {
-    throw refusalOf(error) === undefined ? error : new SignInFailed();
-  });
+  const reply = await upstream
+    .send(request, { metadata }, reply => reply)
+    .catch(error => {
+      throw refusalOf(error) === undefined ? error : new SignInFailed();
+    });
   const cookies = await receivedCookies([reply.headers['set-cookie'] ?? []].flat(), base);
   if (cookies.length === 0) throw new UpstreamInvalidResponse('The service did not start a session', undefined, false);
   return { cookies: [...cookies], email, name: nameIn(reply, request) };

@@ -195,7 +195,7 @@ describe('What a gateway signed and another one cannot read', () => {
   ])('is no record: %s', async (_, made) => {
     const store = sharedStore(redis, telemetry);
     const [tier, key] = [createRedisTier(store), scopedKey(scope, 'a record')];
-    await tier.setMany([{ key, entry: record() }]);
+    await tier.setMany(new Map([[key, record()]]));
     expect(await tier.getMany([key])).toEqual([expect.objectContaining({ value: { id: 'a' } })]);
     const [name = ''] = await redis.keys('*');
     const json = JSON.stringify(made());

@@ -6,7 +6,7 @@ import type { Entry } from './entry.js';
 import { isUnsettled } from './generations.js';
 import type { Keys, ScopedKey } from './keys.js';
 import type { Load, Loaded, Lookup, LookupOutcome, LookupResult } from './lookup.js';
-import { anyGeneration, freshEntries, type MemoryTier, type RedisTier, type RedisWrite } from './tiers.js';
+import { anyGeneration, freshEntries, type MemoryTier, type RedisTier } from './tiers.js';
 
 /** What all batches of a cache share: its tiers, and one load for equal look-ups. */
 export interface CacheState {
@@ -50,7 +50,7 @@ export class LookupBatch implements Receiver<Loaded> {
   #loading: ReturnType<Load<Lookup>> | undefined;
   /** How many of those that it started have no result yet. */
   #running = 0;
-  readonly #writes: RedisWrite[] = [];
+  readonly #writes = new Map<ScopedKey, Entry>();
 
   constructor(state: CacheState, load: Load<Lookup>, span: Span | undefined) {
     this.#state = state;
@@ -170,7 +170,7 @@ export class LookupBatch implements Receiver<Loaded> {
       if (batch.#missing === 0) batch.#resolve();
     }
     this.#running -= 1;
-    if (this.#running === 0 && this.#writes.length > 0) void redis?.setMany(this.#writes, this.#span);
+    if (this.#running === 0 && this.#writes.size > 0) void redis?.setMany(this.#writes, this.#span);
   }
 
   /** What takes the place of a value that the service did not send: after a failure an older entry, if there is a usable one; else the error. */
@@ -207,7 +207,7 @@ export class LookupBatch implements Receiver<Loaded> {
     for (const [index, entry] of entries.entries()) {
       const key = keys[index] as ScopedKey;
       memory.set(key, entry);
-      if (redis !== undefined) this.#writes.push({ key, entry });
+      if (redis !== undefined) this.#writes.set(key, entry);
     }
   }
 }

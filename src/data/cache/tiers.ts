@@ -44,12 +44,6 @@ export const createMemoryTier = (bytes: number) =>
     sizeCalculation: (entry, key) => entry.bytes + key.length + overheadBytes,
   });
 
-/** An entry to write to Redis. */
-export interface RedisWrite {
-  readonly key: ScopedKey;
-  readonly entry: Entry;
-}
-
 /** In characters, including the scope. A longer key is hashed. */
 const maxKeyLength = 250;
 
@@ -94,10 +88,10 @@ export function createRedisTier({ redis, namespace, signer, telemetry }: SharedS
     },
 
     /** Writes entries in one pipeline. Removes the key of an entry that has expired. Never rejects. */
-    async setMany(writes: readonly RedisWrite[], parent?: Span): Promise<void> {
+    async setMany(writes: ReadonlyMap<ScopedKey, Entry>, parent?: Span): Promise<void> {
       const run = async () => {
         const pipeline = redis.pipeline();
-        for (const { key, entry } of writes) {
+        for (const [key, entry] of writes) {
           const milliseconds = Math.ceil(entry.usableUntil - Date.now());
           const name = nameOf(key);
           if (milliseconds > 0) pipeline.set(name, json.encode(name, entry), 'PX', milliseconds);
@@ -106,7 +100,7 @@ export function createRedisTier({ redis, namespace, signer, telemetry }: SharedS
         const failed = (await pipeline.exec())?.find(([error]) => error !== null);
         if (failed !== undefined) throw failed[0];
       };
-      await guarded('SET', () => traced(parent, 'PIPELINE SET', writes.length, run));
+      await guarded('SET', () => traced(parent, 'PIPELINE SET', writes.size, run));
     },
   };
 }

@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Scope } from '../../auth/credentials.js';
 import { atMost } from '../../lib/lru-bounds.js';
+import { sharedRun } from '../../lib/run.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { countFaults, createRedisGuard, moveMs, onServerLost, type RedisClient } from '../redis.js';
 import type { FleetNamespace } from '../shared-store.js';
@@ -117,7 +118,6 @@ export async function writePurge(
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
   /** The last write to each tag whose new token is not in Redis yet. */
   const owed = new Map<string, { isUnsettled: boolean }>();
-  let isPaying = false;
   let failingSince = Number.POSITIVE_INFINITY;
   /** The tags that were renewed since a server of Redis was lost: its successor may have old tokens. Undefined until one is lost. */
   let renewed: LRUCache<string, true> | undefined;
@@ -176,15 +176,12 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
   const pause = () => sleep(payPauseMs, undefined, { ref: false });
 
   /** Without this, the other processes would use entries from before the write again as soon as Redis is back. */
-  async function payAll(): Promise<void> {
-    if (isPaying) return;
-    isPaying = true;
+  const payAll = sharedRun(async () => {
     while (owed.size > 0 && redis.status !== 'end') {
       await pause();
       if (redis.status === 'ready') await Promise.all([...owed.keys()].map(pay));
     }
-    isPaying = false;
-  }
+  });
 
   return {
     known: () => undefined,

@@ -132,8 +132,11 @@ export function readConfig(env: Environment) {
       base,
       api: read('UPSTREAM_API_URL', httpAddress),
       dev: read('UPSTREAM_DEV_URL', httpAddress),
+      /** For one call, including waiting and retry. */
       timeoutMs: read('UPSTREAM_TIMEOUT_MS', wholeNumber(1, 600_000), 10_000),
+      /** For each origin. */
       connections: read('UPSTREAM_CONNECTIONS', wholeNumber(1, 10_000), 128),
+      /** After this time, new calls get new connections, so that a name that moves is followed. */
       connectionMaxAgeMs: read('UPSTREAM_CONNECTION_MAX_AGE_MS', wholeNumber(1, 86_400_000), 60_000),
     },
     /** One address, or the nodes of a Cluster. */

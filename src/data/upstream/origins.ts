@@ -1,5 +1,6 @@
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import { toUpstreamAuth } from '../../auth/credentials.js';
+import type { Config } from '../../config/config.js';
 import { readableEncodings } from '../../lib/body.js';
 import { Bulkhead } from '../../lib/bulkhead.js';
 import { pathOf } from '../../lib/network.js';
@@ -7,18 +8,8 @@ import { type Attributes, type Span, serverAttributes } from '../../observabilit
 import type { Exchange } from './exchange.js';
 import type { Address, CallAuth, UpstreamRequest } from './request.js';
 
-/** The addresses of the service (docs/upstream-api.md: The upstream interface), without a trailing slash, and the limits of its use. */
-export interface UpstreamOptions {
-  readonly base: string | undefined;
-  readonly api: string | undefined;
-  readonly dev: string | undefined;
-  /** For one call, including waiting and retry. */
-  readonly timeoutMs: number;
-  /** For each origin. */
-  readonly connections: number;
-  /** After this time, new calls get new connections, so that a name that moves is followed. */
-  readonly connectionMaxAgeMs: number;
-}
+/** The addresses of the service (docs/upstream-api.md: The upstream interface), and the limits of its use. */
+export type UpstreamOptions = Config['upstream'];
 
 /** The environment variable that sets an address. */
 export const addressVariables: Record<Address, string> = {

@@ -312,6 +312,7 @@ function ambiguousRequests(): [string, number, string][] {
   const chunked = (...lines: string[]) =>
     ['POST /graphql HTTP/1.1', 'Host: a', 'Connection: close', json, key, ...lines, '', chunks].join('\r\n');
   const one = ['Host: 127.0.0.1', key, length];
+  const withoutHost = (...lines: string[]) => sent(key, length, ...lines).replace('HTTP/1.1', 'HTTP/1.0');
   return [
     ['two hosts', 400, sent(...one, 'Host: evil.example')],
     ['two equal hosts', 400, sent(...one, 'host: 127.0.0.1')],
@@ -319,6 +320,9 @@ function ambiguousRequests(): [string, number, string][] {
     ...['a b', 'a/b', 'a,b', 'user@a', 'a:b', 'a:1:2', 'http://a', 'a?b', 'a#b', '[::1', 'a\\b', 'a%00', 'ä'].map(
       (host): [string, number, string] => [`the host ${host}`, 400, sent(`Host: ${host}`, key, length)],
     ),
+    ['no host in HTTP/1.0', 200, withoutHost()],
+    ['a long header Accept without a host', 431, withoutHost(`Accept: ${'a/b,'.repeat(1_000)}`)],
+    ['an encoding without a host', 415, withoutHost('Content-Encoding: gzip')],
     ['a whole address', 200, sent(...one).replace('/graphql', 'http://127.0.0.1/graphql')],
     ['a path in the query of an address', 405, sent(...one).replace('/graphql', 'http://127.0.0.1?x=/graphql')],
     ['two keys', 400, sent(...one, 'x-api-key: another')],

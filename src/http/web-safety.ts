@@ -57,8 +57,8 @@ const parsedHeaders = ['accept', 'accept-encoding', 'content-type', 'if-none-mat
  */
 export function faultOf({ headers, httpVersion }: IncomingMessage): Refused | undefined {
   const { host, 'transfer-encoding': transfer, 'content-encoding': encoding } = headers;
-  if (host === undefined) return httpVersion === '1.0' ? undefined : new Refused(400, 'The header Host is missing');
-  if (!validHost.test(host)) return new Refused(400, 'The header Host must name one host');
+  if (host === undefined ? httpVersion !== '1.0' : !validHost.test(host))
+    return new Refused(400, 'The header Host must name one host');
   if (transfer !== undefined && transfer.toLowerCase() !== 'chunked')
     return new Refused(400, 'The header Transfer-Encoding must be chunked');
   for (const name of parsedHeaders) {

@@ -2,7 +2,6 @@ import cluster from 'node:cluster';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { FastifyInstance } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import type { DestinationStream, Logger } from 'pino';
 import { hashOfKey } from './auth/credentials.js';
@@ -44,18 +43,8 @@ export interface Seams extends WorldSeams {
   readonly log?: DestinationStream;
 }
 
-/** A gateway that is built but does not listen yet. */
-export interface Gateway extends RunningGateway {
-  /** Its HTTP server. Closing it closes everything. */
-  readonly app: FastifyInstance;
-  /** The embedded sandbox, where no service is configured. */
-  readonly sandbox: Sandbox | undefined;
-  /** Listens for clients and, with `ADMIN_PORT`, for probes. @throws ConfigurationError */
-  listen(): Promise<Listening>;
-}
-
-/** Builds a gateway: first its services, then its server. */
-export async function buildApp(configured: Config, seams: Seams = {}): Promise<Gateway> {
+/** Builds a gateway, which does not listen yet: first its services, then its server, whose end closes everything. */
+export async function buildApp(configured: Config, seams: Seams = {}) {
   const sandbox =
     configured.upstream.base === undefined
       ? await (await import('./sandbox/server.js')).startSandbox(seams.sandbox)
@@ -132,7 +121,8 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     app,
     log,
     sandbox,
-    async listen() {
+    /** Listens for clients and, with `ADMIN_PORT`, for probes. @throws ConfigurationError */
+    async listen(): Promise<Listening> {
       const { host, port } = config;
       const address = await orCannotListen('HOST, PORT', host, port, app.listen({ host, port }));
       // The first process has one for all workers.

@@ -27,12 +27,6 @@ interface GraphiqlOptions {
   defaultHeaders?: string;
 }
 
-interface Asset {
-  type: string;
-  text: string;
-  gzipped: Buffer;
-}
-
 const title = 'Market Intelligence Gateway';
 
 // The editor writes style elements and style attributes as it goes, and its fonts and icons are data of its style sheet.
@@ -114,7 +108,7 @@ const loaded = oncePerValue(load);
 async function load({ path, tabs, defaultHeaders }: GraphiqlOptions) {
   const graphiql = await import('@graphql-yoga/render-graphiql/graphiql');
   const graphqlWs = dirname(createRequire(import.meta.url).resolve('graphql-ws/package.json'));
-  const assets = new Map<string, Asset>();
+  const assets = new Map<string, { type: string; text: string; gzipped: Buffer }>();
   /** @returns the address of the file. Its name holds a hash of its text: what a name answers never changes. */
   async function add(name: string, extension: 'css' | 'javascript', text: string): Promise<string> {
     const hash = createHash('sha256').update(text).digest('hex').slice(0, 16);

@@ -11,22 +11,11 @@ import { ConfigurationError, reasonOf } from '../../config/configuration-error.j
 import { readNames, readText } from '../../config/files.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { RefusedOperation } from '../../graphql/limits/documents.js';
-import type { Operation } from '../../subscriptions/operations.js';
-import { commentAbove, inputSchema, type JsonSchema, type ObjectSchema, outputSchema } from './json-schema.js';
+import { commentAbove, inputSchema, outputSchema } from './json-schema.js';
 import { type SelectedField, type SelectedFields, selectedFields, usesIn, type VariableUse } from './selection.js';
 
 /** An operation that agents can call as a tool. */
-export interface ToolOperation {
-  readonly operation: Operation & { readonly name: string };
-  /** The comment above the operation. */
-  readonly description: string;
-  readonly input: ObjectSchema;
-  readonly output: JsonSchema;
-  readonly fields: SelectedFields;
-  readonly page: ToolPage | undefined;
-  /** Which arguments of the fields the arguments of the tool fill. */
-  readonly uses: readonly VariableUse[];
-}
+export type ToolOperation = ReturnType<typeof readToolOperation>;
 
 /** The list that a tool returns page by page. */
 export interface ToolPage {
@@ -74,7 +63,7 @@ export function operationFiles(folder: string): readonly string[] {
 }
 
 /** @throws Error whose message says what is wrong with the operation. */
-function readToolOperation(query: string, { schema, documentChecks }: OperationsDeps): ToolOperation {
+function readToolOperation(query: string, { schema, documentChecks }: OperationsDeps) {
   const document = documentChecks.parse(query);
   if (document instanceof RefusedOperation) throw new Error(document.errors.map(errorText).join(', '));
   const operation = getOperationAST(document);
@@ -105,7 +94,7 @@ const errorText = ({ message, locations }: { message: string; locations?: readon
  * The list whose argument `after` is a variable, and where the fields use variables.
  * @throws Error for a vector, and for a list that an agent could not page through.
  */
-function readFields(root: SelectedFields): Pick<ToolOperation, 'page' | 'uses'> {
+function readFields(root: SelectedFields): { page: ToolPage | undefined; uses: readonly VariableUse[] } {
   const pages: ToolPage[] = [];
   const uses: VariableUse[] = [];
 

@@ -46,19 +46,14 @@ interface ResponseCacheDeps {
   readonly documentText: DocumentChecks['documentText'];
 }
 
-/** A response that is being sent to several clients: it is in memory once, and counted once. */
-interface Sending {
-  readonly claim: Claim;
-  count: number;
-}
-
 /** The response cache of `/graphql`. */
 export function createResponseCache(deps: ResponseCacheDeps) {
   const { store, version, generations, telemetry, acceptedScopes, budget, documentText } = deps;
   /** It changes with each purge of the scope, too. */
   const versionOf = (scope: Scope) => version.current + generations.epochOf(scope);
   const inFlight = new Map<ScopedKey, ResponseInFlight>();
-  const sendings = new WeakMap<CachedResponse, Sending>();
+  /** Responses that are being sent, each to `count` clients: it is in memory once, and counted once. */
+  const sendings = new WeakMap<CachedResponse, { readonly claim: Claim; count: number }>();
 
   /** Counts the bytes until they are sent. @throws Overloaded, RateLimited */
   function claimMemory(cached: CachedResponse, scope: Scope, state: RequestState): void {

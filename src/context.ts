@@ -65,10 +65,7 @@ interface ContextState {
   loaders: ReturnType<typeof createLoaders> | undefined;
 }
 
-/**
- * What resolvers work with. It lives as long as its request. What may throw is a getter on the prototype, because Apollo copies the context's own
- * properties.
- */
+/** What resolvers work with, for one request. What may throw is a getter, because Apollo copies the own properties of a context. */
 export class Context {
   readonly metadata: ResponseMetadata;
   /** The teams of the time when the request began. */

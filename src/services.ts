@@ -145,10 +145,7 @@ const credentialsRefused =
 /** How often the gateway judges whether the service still accepts credentials, in milliseconds. */
 const judgeEveryMs = 10_000;
 
-/**
- * Warns where the service refuses nearly all credentials that it accepted before, as the alert `CredentialsRefused` does: then the cause is no client's, but
- * common to all, such as a contract that has ended.
- */
+/** Warns, as the alert `CredentialsRefused` does, where the service refuses nearly all credentials that it accepted before: no client is the cause. */
 function judgeRefusals(telemetry: Telemetry, { accepted, refused }: ReturnType<AcceptedScopes['recent']>): void {
   if (refused < 2 || refused <= 9 * accepted) telemetry.works('Credentials');
   else telemetry.warn('Credentials', credentialsRefused);

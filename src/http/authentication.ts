@@ -73,10 +73,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
       ...(maxAge === 0 && { expires: new Date(0) }),
     });
 
-  /**
-   * Browsers send `Origin` for WebSockets and with CORS. For other GETs they do not, and `Sec-Fetch-Site` says whether the page is of another
-   * origin.
-   */
+  /** Browsers send `Origin` for WebSockets and with CORS. For other GETs, `Sec-Fetch-Site` says whether the page is of another origin. */
   function isTrusted(request: IncomingMessage): boolean {
     const { origin, 'sec-fetch-site': site = 'none' } = request.headers;
     if (origin === undefined) return site === 'none' || site === 'same-origin';
@@ -84,10 +81,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
     return parseWebUrl(origin)?.host === hostOf(request);
   }
 
-  /**
-   * Whether the request comes from a page of another site, for which browsers do not keep a cookie that is `SameSite=Lax`. Older browsers do not send
-   * `Sec-Fetch-Site`.
-   */
+  /** Whether a page of another site sends it, for which browsers keep no `SameSite=Lax` cookie. Older ones send no `Sec-Fetch-Site`. */
   function isCrossSite(request: IncomingMessage): boolean {
     const { origin = '', 'sec-fetch-site': site } = request.headers;
     if (site !== undefined) return site === 'cross-site';

@@ -119,10 +119,7 @@ export function createConnections(sweepMs = 10_000) {
       take = taker;
     },
 
-    /**
-     * Lets a closing server destroy idle connections: those without a complete request, for example connections that browsers open early, and those whose
-     * last request ended after the closing started.
-     */
+    /** Lets a closing server destroy idle connections: those without a complete request, and those whose last one has been answered. */
     drain(): void {
       draining = setInterval(closeIdle, drainMs);
     },
@@ -156,10 +153,7 @@ export function bytesTaken(socket: Socket): number {
   return socket.bytesWritten - socket.writableLength - (handle?.writeQueueSize ?? 0);
 }
 
-/**
- * Puts the request back in front of Node's parser, without the header that made it an upgrade. On Node 24 `shouldUpgradeCallback` would make
- * this unnecessary; Node 20 does not have it.
- */
+/** Puts the request back in front of Node's parser, without its upgrade header. On Node 24, `shouldUpgradeCallback` would do. */
 function ignoreUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
   socket.removeListener('error', destroy);
   const { method, url, httpVersion, rawHeaders } = request;

@@ -75,10 +75,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     member: loggedMember(credential),
   });
 
-  /**
-   * Logs a line for a query or mutation that took long, with its upstream calls. The document is named by its SHA-256, because its text may contain what is
-   * confidential, as its variables may.
-   */
+  /** Logs a query or mutation that took long. The document is named by its SHA-256, because its text may be confidential. */
   function reportSlow(operation: OperationInfo, milliseconds: number, client: Client | undefined): void {
     const { type, document: text, calls } = operation;
     const isSlow = slowOperationMs > 0 && milliseconds >= slowOperationMs;
@@ -170,10 +167,7 @@ const minuteMs = 60_000;
 /** How many documents are logged in a minute. */
 const maxUntrusted = 100;
 
-/**
- * Counts the operations that `PERSISTED_DOCUMENTS_MODE=only` would refuse, and logs one line a minute for each document. The line names the document by
- * its hash, because its text may contain what is confidential.
- */
+/** Counts what `PERSISTED_DOCUMENTS_MODE=only` would refuse, and logs each document once a minute, by its SHA-256 too. */
 export function createUntrustedReport(log: Pick<Logger, 'warn'>, telemetry: Pick<Telemetry, 'untrustedDocument'>) {
   const logged = new LRUCache<string, true>({ max: maxUntrusted, ttl: minuteMs, perf: performance });
   return ({ untrusted, name, app }: Pick<OperationInfo, 'untrusted' | 'name' | 'app'>): void => {

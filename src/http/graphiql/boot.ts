@@ -1,8 +1,4 @@
-/**
- * What the GraphiQL page runs last, in the browser: it reads the page's settings and renders GraphiQL with a fetcher of
- * the gateway's own, because the package's one leaves the header editor out of a WebSocket: here it becomes the
- * connection's payload.
- */
+/** Renders GraphiQL in the browser. The package's own fetcher would not send the header editor over a WebSocket: here it is the payload. */
 export const bootScript = `
 const { path, workers, options } = JSON.parse(document.getElementById('settings').textContent);
 

@@ -43,16 +43,10 @@ const contentSecurityPolicy = [
   "form-action 'none'",
 ].join('; ');
 
-/**
- * The library that moves tabs while they are dragged first takes each of them to be at the end of the row, and shows it there as soon as it has the focus: the
- * first click on a tab would be lost. Tabs can still be dragged, but stay where they are until they change places.
- */
+/** While a tab has the focus, the library that drags tabs shows it at the end of the row: the first click on it would be lost. */
 const ownStyle = '.graphiql-tab { transform: none !important }';
 
-/**
- * Serves GraphiQL at `options.path`, before the route that answers GraphQL there, to clients that `opensPage` accepts, and its
- * files below `<path>/assets/`. All of it comes from the gateway; the files are loaded when the page is first opened.
- */
+/** Serves GraphiQL at `options.path` to browsers that open a page, and below `<path>/assets/` its files, loaded when it is first opened. */
 export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions): void {
   const sendPage = async (request: FastifyRequest, reply: FastifyReply) => {
     if (!opensPage(request.raw)) return;

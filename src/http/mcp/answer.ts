@@ -107,10 +107,7 @@ const distinct = (tool: ToolOperation, errors: readonly GraphQLFormattedError[])
   ).values(),
 ];
 
-/**
- * An error with the arguments of the tool in place of those of the fields: for `market(id: $marketId)`, it names `marketId` where GraphQL
- * names `id`.
- */
+/** The error by the arguments of the tool: for `market(id: $marketId)`, it names `marketId` where GraphQL names `id`. */
 function forTool({ uses }: ToolOperation, { locations: _, ...error }: GraphQLFormattedError): ToolError {
   const { message, path, extensions } = error;
   if (typeof extensions?.argument !== 'string') return error;

@@ -151,10 +151,7 @@ function boundsIn(type: string, description: string | null | undefined): JsonSch
   return { ...(start && { [lowest]: numberOf(start) }), ...(max && { [highest]: numberOf(max) }) };
 }
 
-/**
- * What an operation selects, in few bytes: the names of the members, and the types of numbers and booleans. Objects, lists and texts have no
- * type, so that they can be null.
- */
+/** What an operation selects, in few bytes: only numbers and booleans have a type, so that everything else can be null. */
 export function outputSchema(schema: GraphQLSchema, root: SelectedFields): JsonSchema {
   function outputOf(type: GraphQLOutputType, members: SelectedFields): JsonSchema {
     const present = getNullableType(type);

@@ -90,10 +90,7 @@ function readToolOperation(query: string, { schema, documentChecks }: Operations
 const errorText = ({ message, locations }: { message: string; locations?: readonly { line: number }[] | undefined }) =>
   locations?.[0] === undefined ? message : `line ${locations[0].line}: ${message}`;
 
-/**
- * The list whose argument `after` is a variable, and where the fields use variables.
- * @throws Error for a vector, and for a list that an agent could not page through.
- */
+/** The list that is paged, and where fields use variables. @throws Error for a vector, and a list that an agent could not page through. */
 function readFields(root: SelectedFields): { page: ToolPage | undefined; uses: readonly VariableUse[] } {
   const pages: ToolPage[] = [];
   const uses: VariableUse[] = [];

@@ -73,10 +73,7 @@ export class Peer<Metrics> {
   }
 }
 
-/**
- * Calls `say` again and again, and logs afterwards that the event loop was blocked.
- * @returns ends it.
- */
+/** Calls `say` again and again, and logs afterwards that the event loop was blocked. Returns what ends it. */
 export function startBeats(log: Pick<FastifyBaseLogger, 'warn'>, say: () => void): () => void {
   let saidAt = performance.now();
   const beat = () => {
@@ -104,11 +101,7 @@ gateway_silent_seconds ${silentMs / 1_000}
 /** The paths for monitoring. No limit on load applies to them but that of a connection, because they matter most when the gateway is overloaded. */
 export const monitoringPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 
-/**
- * `/healthz`: the process answers. `/readyz`: the process should get new work, which it should not while it is overloaded or once it has been told to close.
- * `/metrics`: the metrics in the format of Prometheus, or as OpenMetrics.
- * @param readMetrics undefined: another listener serves them.
- */
+/** Serves `/healthz`, `/readyz` and `/metrics`. @param readMetrics undefined: another listener serves them. */
 export function registerMonitoring(
   app: FastifyInstance,
   readiness: () => Readiness,

@@ -3,14 +3,17 @@ import {
   type ASTNode,
   coerceInputValue,
   type DocumentNode,
-  type GraphQLError,
+  GraphQLError,
   type GraphQLInputType,
   type GraphQLSchema,
   isEnumType,
   isInputObjectType,
   Kind,
+  type NamedTypeNode,
   type ObjectFieldNode,
   type OperationDefinitionNode,
+  typeFromAST,
+  type VariableDefinitionNode,
   visit,
 } from 'graphql';
 
@@ -65,25 +68,25 @@ function namesOn(path: readonly (string | number)[], root: ASTNode): string[] {
 }
 
 /**
- * Finds what is wrong with the value of a variable. The value may be a secret that was put into the wrong member, so only an enum's is repeated.
- * @returns `argument`: the path of the wrong part within the arguments of the first field that uses the variable, or after the name of the variable if no
- * field does; `reason`: as `valueMessage` puts it, undefined if the variable is missing.
+ * The error of graphql-js for a wrong or missing variable, with `argument`: the path of the wrong part within the arguments of the first field that uses the
+ * variable, or after its name if no field does. The value may be a secret that was put into the wrong member, so only an enum's is repeated.
  */
-export function invalidValueOf(
+export function variableError(
+  { message, nodes = [] }: GraphQLError,
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
-  {
-    name,
-    type,
-    value,
-  }: { readonly name: string; readonly type: GraphQLInputType | undefined; readonly value: unknown },
-) {
+  variables: Readonly<Record<string, unknown>>,
+): GraphQLError {
+  const { variable, type } = nodes[0] as VariableDefinitionNode;
+  const name = variable.name.value;
   let fault: readonly (string | number)[] = [];
   let reason: string | undefined;
   try {
-    if (type !== undefined && value !== undefined) {
-      coerceInputValue(value, type, (path, part, { message }) => {
+    if (variables[name] !== undefined) {
+      // Validation has found that the type exists.
+      const inputType = typeFromAST(schema, type as NamedTypeNode) as GraphQLInputType;
+      coerceInputValue(variables[name], inputType, (path, part, { message }) => {
         // A missing or unknown member has a path of its own.
         const [, member] = /^Field "(\w{1,128})" (?:is not defined|of required type)/.exec(message) ?? [];
         reason = valueMessage(schema, message, Object.keys(Object(part)));
@@ -94,7 +97,9 @@ export function invalidValueOf(
   } catch {
     // The fault is known.
   }
-  return { argument: [...firstUseOf(name, document, operation), ...fault].join('.'), reason };
+  const argument = [...firstUseOf(name, document, operation), ...fault].join('.');
+  const text = reason === undefined ? message : `Variable "$${name}" has an invalid value for "${argument}": ${reason}`;
+  return new GraphQLError(text, { nodes, extensions: { code: 'BAD_USER_INPUT', argument, http: { status: 400 } } });
 }
 
 /** The path of a variable within the arguments of the first field that uses it; only its name if no field does. */

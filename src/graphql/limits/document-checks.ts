@@ -2,18 +2,15 @@ import {
   type ASTVisitor,
   type DocumentNode,
   GraphQLError,
-  type GraphQLInputType,
   type GraphQLSchema,
   getOperationAST,
   getVariableValues,
   Kind,
-  type NamedTypeNode,
   NoSchemaIntrospectionCustomRule,
   type OperationDefinitionNode,
   type ParseOptions,
   parse,
   specifiedRules,
-  typeFromAST,
   type ValidationContext,
   type ValidationRule,
   validate,
@@ -21,7 +18,7 @@ import {
 import { QueryTooComplex } from '../../errors.js';
 import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
-import { documentMessage, invalidArgumentOf, invalidValueOf } from '../argument-errors.js';
+import { documentMessage, invalidArgumentOf, variableError } from '../argument-errors.js';
 import { createDeprecations } from '../deprecations.js';
 import { bounds, checkBound, checkDocument, checkLines } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
@@ -74,25 +71,6 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
         return withCode(error, 'GRAPHQL_VALIDATION_FAILED', argument);
       }),
     );
-  }
-
-  function badVariable(
-    { message, nodes }: GraphQLError,
-    document: DocumentNode,
-    operation: OperationDefinitionNode,
-    variables: Readonly<Record<string, unknown>>,
-  ): GraphQLError {
-    const [, name = ''] = /^Variable "\$(\w+)"/.exec(message) ?? [];
-    const definition = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
-    // Validation has found that it exists.
-    const type = definition && (typeFromAST(schema, definition.type as NamedTypeNode) as GraphQLInputType);
-    const { argument, reason } = invalidValueOf(schema, document, operation, { name, type, value: variables[name] });
-    const text =
-      reason === undefined ? message : `Variable "$${name}" has an invalid value for "${argument}": ${reason}`;
-    return new GraphQLError(text, {
-      nodes: nodes ?? null,
-      extensions: { code: 'BAD_USER_INPUT', argument, http: { status: 400 } },
-    });
   }
 
   return {
@@ -148,7 +126,8 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
         : (variables ?? {});
       // The cost of finding all errors grows with the value, so only the first is reported.
       const found = getVariableValues(schema, definitions, given, { maxErrors: 1 });
-      if (found.errors?.[0] !== undefined) throw badVariable(found.errors[0], document, operation, given);
+      const [wrong] = found.errors ?? [];
+      if (wrong !== undefined) throw variableError(wrong, schema, document, operation, given);
       const { coerced = {} } = given === variables ? found : getVariableValues(schema, definitions, variables ?? {});
       // Without variables, an operation has the same cost each time.
       const isConstant = definitions.length === 0;

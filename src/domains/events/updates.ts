@@ -58,10 +58,6 @@ export async function* updatesAfter(
   let position = after;
   let last: FleetTail | undefined;
   for await (const { state: tail } of tails) {
-    const start = (gap: boolean): EventUpdate => {
-      position = positionAt(tail);
-      return { kind: null, cursor: cursorAt(position, list), event: null, gap };
-    };
     const isMissing = position !== undefined && (last === undefined || !continues(tail, last));
     const backfill = isMissing ? await catchUp.begin() : undefined;
     try {
@@ -71,8 +67,9 @@ export async function* updatesAfter(
           : await missedSince(position, backfill, signal);
       last = found?.isComplete ? tail : undefined;
       if (position === undefined || found === undefined) {
-        last = tail;
-        yield start(position !== undefined);
+        const gap = position !== undefined;
+        [last, position] = [tail, positionAt(tail)];
+        yield { kind: null, cursor: cursorAt(position, list), event: null, gap };
         continue;
       }
       const { from, fromHash, seen }: Position = position;

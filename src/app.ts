@@ -12,7 +12,7 @@ import { type FilesRead, passOnFiles, readText, recordFiles } from './config/fil
 import { countOf, describeChange, Reloadable } from './config/reloadable.js';
 import { type Manifest, readManifest } from './graphql/limits/documents.js';
 import { operationFiles } from './http/mcp/operations.js';
-import { type AdminListener, startAdminListener } from './http/monitoring/admin-listener.js';
+import { startAdminListener } from './http/monitoring/admin-listener.js';
 import type { Orders } from './http/monitoring/admin-routes.js';
 import {
   type FilesOfWorkers,
@@ -110,7 +110,7 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
     // The first process says it for all workers.
     if (!cluster.isWorker) warnOfSettings(log, config);
   });
-  let admin: AdminListener | undefined;
+  let admin: Awaited<ReturnType<typeof startAdminListener>>;
   app.addHook('onClose', async () => {
     await close();
     await sandbox?.close();

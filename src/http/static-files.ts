@@ -73,11 +73,9 @@ const isPlain = (path: string) => path.split('/').every(part => part !== '' && !
 /** The same for the real path of a file. The files of a Kubernetes volume are in a folder such as `..2026_11_25`, to which links lead. */
 const isShown = (path: string) => isPlain(path.replace(/^\.\.\d[^/]*\//, ''));
 
-async function isFile(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isFile();
-  } catch {
-    // It does not exist, or its name is not valid.
-    return false;
-  }
-}
+/** False also where it does not exist, or its name is not valid. */
+const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    found => found.isFile(),
+    () => false,
+  );

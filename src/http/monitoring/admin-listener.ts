@@ -15,17 +15,12 @@ interface AdminDeps extends AdminTarget {
 /** What the thread sends: what a peer says, or a request with the port for its response. */
 type FromThread = PeerMessage<undefined> | { readonly request: AdminRequest; readonly port: MessagePort };
 
-export interface AdminListener {
-  readonly port: number;
-  close(): Promise<void>;
-}
-
 /**
  * Serves `/healthz`, `/readyz` and `/metrics` from a thread of its own, so that they are answered while the gateway's event loop is busy. It
  * passes all other requests on.
  * @returns undefined without `ADMIN_PORT`. @throws ConfigurationError if it cannot listen.
  */
-export async function startAdminListener(deps: AdminDeps): Promise<AdminListener | undefined> {
+export async function startAdminListener(deps: AdminDeps) {
   const { readiness, metrics, log } = deps;
   const { host, adminPort: port } = deps.config;
   if (port === undefined) return undefined;
@@ -46,7 +41,7 @@ export async function startAdminListener(deps: AdminDeps): Promise<AdminListener
   void peer.tellMetrics();
   return {
     port: boundPort,
-    async close() {
+    async close(): Promise<void> {
       endBeats();
       await thread.terminate();
     },

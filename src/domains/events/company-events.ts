@@ -49,13 +49,9 @@ export async function readCompanyEvents(
   for (const group of groupsOf(requests)) {
     const shared =
       group.requests.length > 1 ? readShared(group, page, alone).catch(nothingIfRefused) : Promise.resolve(nothing);
-    const read = async (request: CompanyEventsRequest) => (await shared).get(request) ?? alone(request);
-    for (const request of group.requests) {
-      found.set(
-        request,
-        read(request).catch((error: Error) => error),
-      );
-    }
+    const read = (request: CompanyEventsRequest) =>
+      shared.then(known => known.get(request) ?? alone(request)).catch((error: Error) => error);
+    for (const request of group.requests) found.set(request, read(request));
   }
   return Promise.all(requests.map(request => found.get(request) as Promise<EventPage | Error>));
 }

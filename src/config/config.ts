@@ -4,24 +4,7 @@ import { ConfigurationError, faultsIn, reasonOf } from './configuration-error.js
 import { readText } from './files.js';
 import { type Environment, unknownNames, valueIn } from './names.js';
 import { Secret } from './secret.js';
-import {
-  absolutePath,
-  environmentName,
-  executor,
-  flag,
-  httpAddress,
-  logLevel,
-  origins,
-  parameterName,
-  proxies,
-  redisAddresses,
-  secret,
-  secretList,
-  text,
-  trustMode,
-  wholeNumber,
-  workers,
-} from './value-types.js';
+import * as types from './value-types.js';
 
 /** The settings whose values are secrets. Each NAME can also be set by `NAME_FILE`, the path of a file that contains the value. */
 const secretNames: ReadonlySet<string> = new Set(['REDIS_URL', 'SESSION_SECRET', 'ADMIN_TOKEN']);
@@ -115,94 +98,97 @@ export function readConfig(env: Environment) {
     return data;
   }
 
-  read('SANDBOX', flag);
-  read('OTEL_EXPORTER_OTLP_ENDPOINT', httpAddress);
-  read('OTEL_TRACES_EXPORTER', text);
-  read('OTEL_SDK_DISABLED', text);
-  const isProduction = read('NODE_ENV', environmentName) === 'production';
-  const base = read('UPSTREAM_BASE_URL', httpAddress);
-  const secrets = read('SESSION_SECRET', secretList);
+  read('SANDBOX', types.flag);
+  read('OTEL_EXPORTER_OTLP_ENDPOINT', types.httpAddress);
+  read('OTEL_TRACES_EXPORTER', types.text);
+  read('OTEL_SDK_DISABLED', types.text);
+  const isProduction = read('NODE_ENV', types.environmentName) === 'production';
+  const base = read('UPSTREAM_BASE_URL', types.httpAddress);
+  const secrets = read('SESSION_SECRET', types.secretList);
   const [first = new Secret(randomBytes(32).toString('base64url')), ...rest] = secrets ?? [];
   const sessionSecrets: readonly [Secret, ...Secret[]] = [first, ...rest];
   const config = {
-    host: read('HOST', text, '127.0.0.1'),
-    port: read('PORT', wholeNumber(0, 65_535), 4000),
+    host: read('HOST', types.text, '127.0.0.1'),
+    port: read('PORT', types.wholeNumber(0, 65_535), 4000),
     /** The service's three addresses, without a slash at the end. Where `base` is undefined, the sandbox runs. */
     upstream: {
       base,
-      api: read('UPSTREAM_API_URL', httpAddress),
-      dev: read('UPSTREAM_DEV_URL', httpAddress),
+      api: read('UPSTREAM_API_URL', types.httpAddress),
+      dev: read('UPSTREAM_DEV_URL', types.httpAddress),
       /** For one call, including waiting and retry. */
-      timeoutMs: read('UPSTREAM_TIMEOUT_MS', wholeNumber(1, 600_000), 10_000),
+      timeoutMs: read('UPSTREAM_TIMEOUT_MS', types.wholeNumber(1, 600_000), 10_000),
       /** For each origin. */
-      connections: read('UPSTREAM_CONNECTIONS', wholeNumber(1, 10_000), 128),
+      connections: read('UPSTREAM_CONNECTIONS', types.wholeNumber(1, 10_000), 128),
       /** After this time, new calls get new connections, so that a name that moves is followed. */
-      connectionMaxAgeMs: read('UPSTREAM_CONNECTION_MAX_AGE_MS', wholeNumber(1, 86_400_000), 60_000),
+      connectionMaxAgeMs: read('UPSTREAM_CONNECTION_MAX_AGE_MS', types.wholeNumber(1, 86_400_000), 60_000),
     },
     /** One address, or the nodes of a Cluster. */
-    redis: read('REDIS_URL', redisAddresses),
+    redis: read('REDIS_URL', types.redisAddresses),
     /** The first one seals cookies and derives scopes; all of them open cookies. */
     sessionSecrets,
     /** Whether `SESSION_SECRET` is set. If not, its value is random, and nothing sealed or signed outlives the process. */
     isSecretSet: secrets !== undefined,
-    eventsSearchParam: read('EVENTS_SEARCH_PARAM', parameterName),
-    keywordSuggestionPath: read('KEYWORD_SUGGESTION_PATH', absolutePath),
-    teamsFile: read('TEAMS_FILE', text),
+    eventsSearchParam: read('EVENTS_SEARCH_PARAM', types.parameterName),
+    keywordSuggestionPath: read('KEYWORD_SUGGESTION_PATH', types.absolutePath),
+    teamsFile: read('TEAMS_FILE', types.text),
     /** The folder of the export registry where there is no Redis. */
-    dataDir: read('DATA_DIR', text, './data'),
+    dataDir: read('DATA_DIR', types.text, './data'),
     /** The folder of a built front end, served from `/`. */
-    staticDir: read('STATIC_DIR', text),
+    staticDir: read('STATIC_DIR', types.text),
     /** The folder of the operations that agents can call as tools at `/mcp`. Undefined: only where the sandbox runs. */
-    mcp: { operations: read('MCP_OPERATIONS', text), allowMutations: read('MCP_ALLOW_MUTATIONS', flag, false) },
+    mcp: {
+      operations: read('MCP_OPERATIONS', types.text),
+      allowMutations: read('MCP_ALLOW_MUTATIONS', types.flag, false),
+    },
     exports: {
       /** Undefined: only where the sandbox runs. Never undefined in production, because anyone knows the sandbox's key. */
-      allowPrivateAddresses: read('EXPORT_ALLOW_PRIVATE_ADDRESSES', flag) ?? (isProduction ? false : undefined),
+      allowPrivateAddresses: read('EXPORT_ALLOW_PRIVATE_ADDRESSES', types.flag) ?? (isProduction ? false : undefined),
       httpsOnly: isProduction,
     },
-    logLevel: read('LOG_LEVEL', logLevel, 'warn'),
+    logLevel: read('LOG_LEVEL', types.logLevel, 'warn'),
     /** Whether traces are exported. OpenTelemetry reads its own variables for where and how. */
     traces: isTraced(env),
-    trustProxy: read('TRUST_PROXY', proxies, false),
+    trustProxy: read('TRUST_PROXY', types.proxies, false),
     pollIntervalMs: read(
       'POLL_INTERVAL_MS',
-      wholeNumber(100, 3_600_000),
+      types.wholeNumber(100, 3_600_000),
       base === undefined ? pollMs.sandbox : pollMs.service,
     ),
     /** Origins, besides the gateway's own, whose pages may send cookies and open WebSockets. */
-    corsOrigins: read('CORS_ORIGINS', origins, []),
+    corsOrigins: read('CORS_ORIGINS', types.origins, []),
     /** Whether the header `x-explain: 1` is honored; undefined: only where the sandbox runs. */
-    explain: read('EXPLAIN', flag),
-    responseCache: read('RESPONSE_CACHE', flag, true),
-    executor: read('GRAPHQL_EXECUTOR', executor, 'plan'),
-    introspection: read('INTROSPECTION', flag, true),
-    eventStatisticsLimit: read('EVENT_STATISTICS_LIMIT', wholeNumber(100, 100_000), 2_000),
-    queryCallLimit: read('QUERY_CALL_LIMIT', wholeNumber(1, 1_000_000), 2_000),
+    explain: read('EXPLAIN', types.flag),
+    responseCache: read('RESPONSE_CACHE', types.flag, true),
+    executor: read('GRAPHQL_EXECUTOR', types.executor, 'plan'),
+    introspection: read('INTROSPECTION', types.flag, true),
+    eventStatisticsLimit: read('EVENT_STATISTICS_LIMIT', types.wholeNumber(100, 100_000), 2_000),
+    queryCallLimit: read('QUERY_CALL_LIMIT', types.wholeNumber(1, 1_000_000), 2_000),
     /** Requests a minute; 0 means no limit. */
     rateLimits: {
-      perCredential: read('RATE_LIMIT_PER_CREDENTIAL', wholeNumber(0, 1_000_000_000), 600_000),
-      perAddress: read('RATE_LIMIT_PER_ADDRESS', wholeNumber(0, 1_000_000_000), 1_200_000),
+      perCredential: read('RATE_LIMIT_PER_CREDENTIAL', types.wholeNumber(0, 1_000_000_000), 600_000),
+      perAddress: read('RATE_LIMIT_PER_ADDRESS', types.wholeNumber(0, 1_000_000_000), 1_200_000),
     },
     loadShedding: {
-      requestsInFlight: read('MAX_REQUESTS_IN_FLIGHT', wholeNumber(1, 1_000_000), 5_000),
-      eventLoopDelayMs: read('MAX_EVENT_LOOP_DELAY_MS', wholeNumber(1, 60_000), 25),
+      requestsInFlight: read('MAX_REQUESTS_IN_FLIGHT', types.wholeNumber(1, 1_000_000), 5_000),
+      eventLoopDelayMs: read('MAX_EVENT_LOOP_DELAY_MS', types.wholeNumber(1, 60_000), 25),
     },
     /** The port of the listener for probes and metrics. Undefined: the port for clients serves them. */
-    adminPort: read('ADMIN_PORT', wholeNumber(0, 65_535)),
+    adminPort: read('ADMIN_PORT', types.wholeNumber(0, 65_535)),
     /** Allows what changes something at `adminPort`. Undefined: nothing may. */
-    adminToken: read('ADMIN_TOKEN', secret),
-    workers: read('WORKERS', workers, 1),
+    adminToken: read('ADMIN_TOKEN', types.secret),
+    workers: read('WORKERS', types.workers, 1),
     shutdown: {
       /** How long the gateway still serves after SIGTERM while it is no longer ready. */
-      noticeMs: read('SHUTDOWN_NOTICE_MS', wholeNumber(0, 600_000), 0),
+      noticeMs: read('SHUTDOWN_NOTICE_MS', types.wholeNumber(0, 600_000), 0),
       /** How long running work may take after that. */
-      graceMs: read('SHUTDOWN_GRACE_MS', wholeNumber(1, 600_000), 10_000),
+      graceMs: read('SHUTDOWN_GRACE_MS', types.wholeNumber(1, 600_000), 10_000),
     },
     /** From this duration on, an operation is logged; 0: none is. */
-    slowOperationMs: read('SLOW_OPERATION_MS', wholeNumber(0, 600_000), 5_000),
+    slowOperationMs: read('SLOW_OPERATION_MS', types.wholeNumber(0, 600_000), 5_000),
     /** The manifest of trusted documents, and whether other documents may run. */
     persistedDocuments: {
-      file: read('PERSISTED_DOCUMENTS', text),
-      mode: read('PERSISTED_DOCUMENTS_MODE', trustMode, 'off'),
+      file: read('PERSISTED_DOCUMENTS', types.text),
+      mode: read('PERSISTED_DOCUMENTS_MODE', types.trustMode, 'off'),
     },
   };
   const known = [...settings.map(({ name }) => name), ...[...secretNames].map(fileNameOf)];

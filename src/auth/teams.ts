@@ -86,8 +86,6 @@ export interface ClientLimits {
   readonly upstreamCalls?: number | undefined;
 }
 
-const noLimits: ClientLimits = {};
-
 /** Assigns credentials to teams. It never changes: a teams file that is read again makes another one. */
 export type Teams = ReturnType<typeof createTeams>;
 
@@ -127,7 +125,7 @@ function refuseProto(name: string, value: unknown): unknown {
 
 /** @param list undefined: each API key is a team of its own and its own admin, and a signed-in user has none. */
 export function createTeams(list: TeamList | undefined) {
-  const byMember = new Map(
+  const byMember = new Map<string | undefined, TeamList[number]>(
     (list ?? []).flatMap(team => [...team.keys, ...team.emails].map(member => [member, team] as const)),
   );
 
@@ -140,17 +138,16 @@ export function createTeams(list: TeamList | undefined) {
     /** The team of a credential; null where it has none. */
     teamOf(credential: Credential): Team | null {
       const member = memberOf(credential);
-      if (member === undefined) return null;
-      if (list === undefined) return credential.kind === 'apiKey' ? soleTeam(member) : null;
-      const team = byMember.get(member);
-      return team === undefined ? null : { key: listedKey(team.name), name: team.name };
+      if (list === undefined) return credential.kind === 'apiKey' && member !== undefined ? soleTeam(member) : null;
+      const name = byMember.get(member)?.name;
+      return name === undefined ? null : { key: listedKey(name), name };
     },
     /** What is limited for a credential. An invalid one has no limits of its own. */
     limitsOf(credential: Credential | Error | undefined): ClientLimits {
-      if (!isLimited || credential === undefined || credential instanceof Error) return noLimits;
+      if (!isLimited || credential === undefined || credential instanceof Error) return {};
       const member = memberOf(credential);
-      const team = member === undefined ? undefined : byMember.get(member);
-      if (member === undefined || team === undefined) return noLimits;
+      const team = byMember.get(member);
+      if (member === undefined || team === undefined) return {};
       const own = team.memberLimits?.[member];
       const requestsPerMinute = team.limits?.requestsPerMinute;
       return {
@@ -161,10 +158,9 @@ export function createTeams(list: TeamList | undefined) {
     },
     /** Whether a credential may manage its team: register and delete endpoints. */
     isAdmin(credential: Credential): boolean {
-      const member = memberOf(credential);
-      if (member === undefined) return false;
       if (list === undefined) return credential.kind === 'apiKey';
-      return byMember.get(member)?.admins.includes(member) ?? false;
+      const member = memberOf(credential);
+      return byMember.get(member)?.admins.some(admin => admin === member) ?? false;
     },
   };
 }

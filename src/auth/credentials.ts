@@ -41,10 +41,7 @@ export interface RawCredentials {
 const maxCredentialLength = 4096;
 const visibleAscii = /^[\x21-\x7e]+$/;
 
-/**
- * The explicit credential of a request or connection; undefined where there is none.
- * @throws BadUserInput for two at once, an empty one, one that no header could carry, or an `Authorization` without a Bearer token.
- */
+/** The explicit credential of a request or connection. @throws BadUserInput for two at once, or one that no header could carry. */
 export function explicitCredential(rawCredentials: RawCredentials): Credential | undefined {
   const names = (['x-api-key', 'authorization', 'sessionId'] as const).filter(
     name => rawCredentials[name] !== undefined,

@@ -94,10 +94,7 @@ export function memberName(credential: Credential): string {
   return credential.kind === 'cookie' ? credential.email : keyName(hashOfKey(credential.secret.reveal()));
 }
 
-/**
- * A name by which people recognize an API key: 32 bits of a hash of the key's hash. Neither the key nor its hash can be computed from it. It need
- * not be unique, because nothing is stored under it.
- */
+/** A name by which people recognize an API key. It reveals neither the key nor its hash, and need not be unique: nothing is stored under it. */
 function keyName(keyHash: string): string {
   return `API key ${createHash('sha256').update(`market-intelligence-gateway key name ${keyHash}`).digest('hex').slice(0, 8)}`;
 }

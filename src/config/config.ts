@@ -62,10 +62,7 @@ export interface Setting {
 /** The typed configuration. Names and defaults of the variables are in the table in docs/configuration.md. */
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 
-/**
- * The configuration that an environment and the files of its secrets describe.
- * @throws ConfigurationError that names every wrong variable, not only the first.
- */
+/** The configuration that an environment and the files of its secrets describe. @throws ConfigurationError that names every wrong variable. */
 export function readConfig(env: Environment) {
   const settings: Setting[] = [];
   const faults: string[] = [];

@@ -35,10 +35,7 @@ export interface Read<T, Embeddings = undefined> {
   before?(fetch: Fetch): Promise<unknown>;
   /** @param before what `before` found. @throws anything, if the body is not what the specification promises. */
   parse(body: unknown, before?: unknown): Parsed<T, Embeddings>;
-  /**
-   * Splits a long list into pieces, each of which `parse` takes as a list of its own. Other requests get their turn between the pieces, and the
-   * values are concatenated. Without it the value is read at once.
-   */
+  /** Splits a long list into pieces, each a list for `parse`. Other requests get their turn in between, and the values are concatenated. */
   pieces?(body: unknown): readonly unknown[];
   /** The value with its embeddings, if they were wanted. */
   join?(value: T, embeddings: Embeddings): T;
@@ -163,10 +160,7 @@ async function fetchRead(
   return deps.upstream.send(read.request, auth, reply => loadedFrom(deps.telemetry, auth, read, reply, before), signal);
 }
 
-/**
- * Reads from the service itself, past the cache, until the signal of `auth` aborts. `bytes` is the length of the text.
- * @throws GatewayError
- */
+/** Reads from the service itself, past the cache, until the signal of `auth` aborts. `bytes` is the length of the text. @throws GatewayError */
 export async function readUncached<T, Embeddings>(
   deps: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
   given: Read<T, Embeddings>,
@@ -257,10 +251,7 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
   }
 
   return {
-    /**
-     * Returns the value at once if memory has it. All other reads of one tick share one round trip to Redis, and equal reads are one read.
-     * @throws GatewayError
-     */
+    /** The value at once if memory has it. All other reads of a tick share one round trip to Redis; equal ones are one read. @throws GatewayError */
     read<T, Embeddings>(given: Read<T, Embeddings>): MaybePromise<T> {
       const read = given as AnyRead;
       const { request, outlivesTag, before } = read;

@@ -21,10 +21,7 @@ const maxReconnectPauseMs = 500;
 const maxFirstContactMs = 1_000;
 const heartbeatMs = 1_000;
 const slotsRefreshMs = 2_000;
-/**
- * How long a gateway takes at most to leave a Redis that was replaced: until a heartbeat notices it, or for one more attempt to connect to the old
- * address, with the pause after it.
- */
+/** How long a gateway takes at most to leave a Redis that was replaced: until a heartbeat notices it, or one more attempt to connect and its pause end. */
 export const moveMs = 4_000;
 
 const reconnectPause = (attempt: number) => Math.min(attempt * 50, maxReconnectPauseMs);
@@ -203,10 +200,7 @@ export function createRedisGuard(telemetry: RedisTelemetry): RedisGuard {
   };
 }
 
-/**
- * A count in Redis for a window of time. A reply that is not a count of this window is a fault of Redis: the library would turn it into `NaN`,
- * which never reaches the limit.
- */
+/** A count in Redis for a window of time. The library would turn a reply that is no count of it into `NaN`, which never reaches the limit. */
 export class RedisCounter extends RateLimiterRedis {
   /** Overrides how the library reads the reply of its script. @throws ZodError */
   _getRateLimiterRes(_: string, added: number, reply: unknown): RateLimiterRes {

@@ -24,23 +24,20 @@ export interface SharedStore {
   readonly telemetry: Telemetry;
 }
 
-const hashLength = 12;
-
 /** A short hash of texts for a name in Redis. It separates configurations and builds; it does not withstand an attacker. */
 export function shortHash(...texts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(texts)).digest('base64url').slice(0, hashLength);
+  return createHash('sha256').update(JSON.stringify(texts)).digest('base64url').slice(0, 12);
 }
 
+type Addresses = Pick<UpstreamOptions, 'base' | 'api' | 'dev'>;
+
 /** A hash of the three upstream addresses: two services with one secret accept neither each other's sessions nor each other's entries. */
-export function serviceName({ base, api, dev }: Pick<UpstreamOptions, 'base' | 'api' | 'dev'>): string {
+export function serviceName({ base, api, dev }: Addresses): string {
   return shortHash(...[base, api, dev].map(address => (address === undefined ? '' : new URL(address).href)));
 }
 
 /** @param database the number of the Redis database; 0 in a Cluster. */
-export function fleetNamespace(
-  database: number,
-  upstream: Pick<UpstreamOptions, 'base' | 'api' | 'dev'>,
-): FleetNamespace {
+export function fleetNamespace(database: number, upstream: Addresses): FleetNamespace {
   return `${database}.${serviceName(upstream)}` as FleetNamespace;
 }
 

@@ -1,9 +1,6 @@
 import { hash } from 'node:crypto';
 
-/**
- * A vector of a record. It is never parsed into numbers: it stays JSON in bytes outside V8's heap, which responses share. `toJSON` returns the text
- * between the brackets.
- */
+/** A vector of a record: JSON in bytes outside V8's heap, which responses share, never parsed into numbers. `toJSON` returns the text between the brackets. */
 export class Vector {
   /** `[0.1,0.2]`. */
   readonly bytes: Buffer;

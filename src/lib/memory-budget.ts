@@ -117,10 +117,7 @@ export class Claim {
     this.#resize(this.#bytes + bytes * bytesPerByteRead);
   }
 
-  /**
-   * Counts a response of this length, in bytes, in place of everything counted before.
-   * @throws QueryTooComplex if it is larger than any response may be; Overloaded, RateLimited if there is no room.
-   */
+  /** Counts a response of this length, in bytes, in place of everything counted before. @throws QueryTooComplex above `perResponse`; Overloaded, RateLimited. */
   reserveResponse(bytes: number): void {
     const { perResponse } = this.#budget.bounds;
     if (bytes > perResponse) throw new QueryTooComplex('bytes of the response', bytes, perResponse);

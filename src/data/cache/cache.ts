@@ -20,10 +20,7 @@ export class Cache {
     this.#telemetry = telemetry;
   }
 
-  /**
-   * Returns what memory has, synchronously, without the cost of a promise; undefined if it takes more than that.
-   * @throws NotFound if it is known that there is nothing.
-   */
+  /** What memory has, at once; undefined if it takes more than that. @throws NotFound if it is known that there is nothing. */
   peek({ keys, tag, family }: Lookup): LookupResult | undefined {
     const generation = tag === undefined ? undefined : this.generations.known(tag);
     if (tag !== undefined && generation === undefined) return undefined;

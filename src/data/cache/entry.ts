@@ -1,9 +1,6 @@
 import { z } from 'zod';
 
-/**
- * An entry in Redis. Its value is not checked: the namespace and the signature prove that a gateway with the same models wrote it. Times are in
- * milliseconds since 1970.
- */
+/** An entry in Redis, with times in milliseconds since 1970. The signature proves that a gateway with the same models wrote its value. */
 export const entrySchema = z.strictObject({
   value: z.unknown().optional(),
   /** The service's 404, stored in place of a value. */

@@ -29,10 +29,7 @@ interface InFlight {
 
 const nothing: ReadonlyMap<ScopedKey, Entry | undefined> = new Map();
 
-/**
- * The look-ups of one scope and one tick. What no other batch is loading is read from Redis in one round trip, else loaded together, and written to Redis
- * in one pipeline.
- */
+/** The look-ups of one scope and one tick. What no other batch is loading is one read of Redis, one load, and one pipeline of writes. */
 export class LookupBatch implements Receiver<Loaded> {
   /** In the order of the look-ups. */
   readonly results: LookupOutcome[] = [];
@@ -187,10 +184,7 @@ export class LookupBatch implements Receiver<Loaded> {
     return olderInMemory === undefined ? error : resultOf(olderInMemory, 'memory', true);
   }
 
-  /**
-   * Replaces the entries after a refusal, so that an older value is not used any more.
-   * @param milliseconds how long to remember it; 0: not at all, even if the clock is set back.
-   */
+  /** Replaces the entries after a refusal. @param milliseconds how long to remember it; 0: not at all, even if the clock is set back. */
   #storeRefusal({ lookup, generation }: InFlight, milliseconds: number, fault?: UpstreamFault): void {
     // Without the pause that the service asked for: it has passed when the entry is read.
     const absent = fault && { status: fault.status, errorCode: fault.errorCode };

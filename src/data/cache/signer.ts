@@ -24,10 +24,7 @@ export function createSigner(secrets: readonly [Secret, ...Secret[]]) {
   return {
     /** Identifies the secret that signs. */
     id: secretId(first),
-    /**
-     * Returns the signature to put in front of the content: ASCII of a fixed length.
-     * @param name the key or channel of the content; under another name the signature is not valid.
-     */
+    /** The signature to put in front of the content: ASCII of a fixed length. It is valid only for this name, which is a key or a channel. */
     sign: (name: string, ...content: readonly (string | Buffer)[]): string =>
       digest(signingKey, name, content).toString('base64url'),
     /** Returns the content behind its signature; undefined if no gateway of this fleet signed it for this name. */
@@ -45,8 +42,6 @@ export function createSigner(secrets: readonly [Secret, ...Secret[]]) {
     },
   };
 }
-
-export type SignedJson<T> = ReturnType<typeof createSignedJson<T>>;
 
 /** JSON that gateways of one fleet exchange through Redis. */
 export function createSignedJson<T>(signer: Signer, telemetry: Pick<Telemetry, 'malformed'>, schema: z.ZodType<T>) {

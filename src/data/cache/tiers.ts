@@ -31,13 +31,10 @@ export function freshEntries(
 /** In bytes: the memory of an entry in addition to its key and the JSON text of its value. */
 const overheadBytes = 400;
 
-/** The tier in this process, which keeps the most recently used entries. */
+/** The tier in this process. */
 export type MemoryTier = ReturnType<typeof createMemoryTier>;
 
-/**
- * A tier that ignores an entry larger than itself.
- * @param bytes the size of the tier, counted as JSON text. The parsed values take about twice as much memory.
- */
+/** Keeps the most recently used entries. @param bytes counted as JSON text; the parsed values take about twice as much memory. */
 export const createMemoryTier = (bytes: number) =>
   new LRUCache<ScopedKey, Entry>({
     maxSize: bytes,

@@ -15,10 +15,7 @@ export interface Watched<S> {
   same(one: S, other: S): boolean;
   /** Whether no state can follow. */
   isFinal(state: S): boolean;
-  /**
-   * A token that changes with every write after which new listeners must not get earlier states; undefined if it is unknown now. Left out if
-   * there is no such write.
-   */
+  /** A token that each write changes after which new listeners must not get earlier states; undefined if it is unknown now. Left out where nothing writes. */
   generation?(): Promise<string | undefined>;
 }
 
@@ -89,10 +86,7 @@ export class Poller {
     this.#claimTimer = setTimeout(() => void this.#claim(), milliseconds);
   }
 
-  /**
-   * Finds out who polls now: again and again, because a gateway that polls can be killed. One that does not poll also reads the state, because a message can
-   * be missed. Never rejects.
-   */
+  /** Finds out again and again who polls, because that gateway can be killed. One that does not poll reads the state: a message can be missed. Never rejects. */
   async #claim(): Promise<void> {
     const { store, gateway } = this.#deps;
     this.#claimIn(store.claimMs / attemptsPerClaim);
@@ -244,10 +238,7 @@ const maxSlownessFailing = 4;
 /** Spreads pollers that started together. */
 const jitter = 0.1;
 
-/**
- * The time from the start of one poll to the start of the next, in milliseconds. Never less than the interval.
- * @param inARow how many polls in a row had this result, from 1.
- */
+/** From the start of one poll to the start of the next, in milliseconds: never less than the interval. @param inARow how many polls in a row, from 1. */
 export function pauseAfter(result: PollResult, inARow: number, intervalMs: number, random = Math.random): number {
   const slowness = {
     changed: 1,

@@ -101,10 +101,7 @@ export class RetryBudget {
     this.#tokens = Math.min(maxTokens, this.#tokens + calls / 10);
   }
 
-  /**
-   * The pause before a second attempt, in milliseconds; undefined if there must be none. An attempt that is allowed is paid for.
-   * @param deadlineAt in milliseconds of `performance.now()`.
-   */
+  /** The pause before a second attempt, in milliseconds, which is then paid for; undefined if there must be none. @param deadlineAt by `performance.now()`. */
   pauseAfter(error: unknown, deadlineAt: number): number | undefined {
     const pauseMs = retryAfterMs(error) + pausesMs.min + Math.random() * (pausesMs.max - pausesMs.min);
     const hasTime = performance.now() + pauseMs < deadlineAt;

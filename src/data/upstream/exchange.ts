@@ -63,10 +63,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#listener = listener;
   }
 
-  /**
-   * Ends the exchange early. The listener learns of it at once; undici now, or when it starts the request. Whatever undici reports after this is
-   * ignored.
-   */
+  /** Ends the exchange early. The listener learns of it at once; undici now, or when it starts the request. What undici reports later is ignored. */
   abort(reason: Error): void {
     if (this.#isOver) return;
     this.#abortReason = reason;

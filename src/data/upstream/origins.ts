@@ -25,10 +25,7 @@ export interface Destination {
   readonly prefix: string;
 }
 
-/**
- * The destinations of the service's addresses, those that the operator has set.
- * @param wire takes the place of the connection pools: the seam where a test fakes the service.
- */
+/** Those of the service's addresses that the operator has set. @param wire takes the place of the connection pools: the seam where a test fakes the service. */
 export function createDestinations(options: UpstreamOptions, wire?: Dispatcher): ReadonlyMap<Address, Destination> {
   const origins = new Map<string, Origin>();
   const destinations = new Map<Address, Destination>();

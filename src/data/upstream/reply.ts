@@ -125,10 +125,7 @@ export function cutNumberArrays(body: Buffer, arrays: readonly FlatArray[]): Buf
   return parts.length === 0 ? body : Buffer.concat([...parts, body.subarray(kept)]);
 }
 
-/**
- * Turns each of these arrays into a string of its own text, `[1, 2]` into `"1, 2"`, which is parsed at the speed of copying. Changes the body in
- * place, and returns it.
- */
+/** Turns each of these arrays into a string of its own text in place, `[1, 2]` into `"1, 2"`, which is parsed at the speed of copying. Returns the body. */
 export function quoteNumberArrays(body: Buffer, arrays: readonly FlatArray[]): Buffer {
   for (const { from, to } of arrays) {
     body[from] = quote;

@@ -146,8 +146,5 @@ export function createUpstream(
   };
 }
 
-/**
- * In bytes, for the bodies of all replies that are being received, or wait to be read, from all origins. A small heap allows fewer: the bodies are
- * parsed there.
- */
+/** In bytes, for the bodies of all replies that are being received, or wait to be read. A small heap allows fewer: they are parsed there. */
 const bodyBudgetBytes = Math.min(heapLimit / 4, 512 * 1024 * 1024);

@@ -244,7 +244,7 @@ test('knows which clients take parts, and what else they take', () => {
   expect(acceptsParts(accept)).toBe(true);
   expect(withoutParts(accept)).toBe('application/graphql-response+json,application/json;q=0.9');
   expect(acceptsParts('application/json, multipart/mixed; incrementalSpec="v0.2"')).toBe(true);
-  expect(withoutParts('multipart/mixed;incrementalSpec=v0.2,text/html')).toBe('text/html,application/json');
+  expect(withoutParts('multipart/mixed;incrementalSpec=v0.2,text/html')).toBe('application/json');
   expect(withoutParts('*/*')).toBe('*/*');
   for (const other of [
     undefined,

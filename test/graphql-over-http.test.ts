@@ -137,6 +137,29 @@ describe('a document that cannot be run', () => {
 });
 
 test.each([
+  ['application/graphql+json', 'application/json'],
+  ['text/plain', 'application/json'],
+  ['application/json;q=0', 'application/json'],
+  ['application/json; charset=utf-8; q=0', 'application/json'],
+  ['application/json; charset=ascii', 'application/json'],
+  ['application/json; charset=utf-8; q=x, application/json', 'application/json'],
+  ['*/*, application/json; q=0, application/graphql-response+json; q=0', 'application/json'],
+  ['application/json; callbackSpec=1.0', 'application/json'],
+  [',', 'application/json'],
+  ['*/*', 'application/json'],
+  ['application/json; q=0.5, application/*; Q=0.9', 'application/graphql-response+json'],
+  [
+    'text/html, application/graphql-response+json; charset=utf-8, application/json; q=0.001',
+    'application/graphql-response+json',
+  ],
+])('the result of a mutation is sent, whatever the client accepts: %s', async (accept, type) => {
+  const mutation = 'mutation { createEmbedSession { session { accessToken } } }';
+  const { status, headers, data } = await gateway.query(mutation, {}, { ...demoHeaders, accept });
+  expect([status, headers.get('content-type')]).toEqual([200, `${type}; charset=utf-8`]);
+  expect(data.createEmbedSession.session.accessToken).toEqual(expect.any(String));
+});
+
+test.each([
   ['a result', '{ word }', { data: { word: 'hello' } }],
   ['errors of a document', '{ nothing }', { errors: [expect.objectContaining({ message: expect.any(String) })] }],
 ])('Apollo keeps %s in the body as the object that stringifyResult returned', async (_, query, expected) => {

@@ -118,23 +118,19 @@ export function opensPage({ method = '', headers }: Pick<IncomingMessage, 'metho
 /** The media type of a response in parts: incremental delivery v0.2, which Apollo Client and graphql-js 17 know. */
 const partsType = /^\s*multipart\/mixed\s*;\s*incrementalSpec\s*=\s*"?v0\.2"?\s*(?:;|$)/i;
 const refused = /;\s*q\s*=\s*0(?:\.0*)?\s*$/i;
-/** The media types of responses in parts, and of subscriptions in parts. */
-const multipartType = /^\s*multipart\/mixed\s*;.*\b(?:incrementalSpec|subscriptionSpec)\b/i;
-/** The types of a whole response. */
-const jsonType = /^\s*(?:\*|application)\/(?:\*|json|graphql-response\+json)\s*(?:;|$)/i;
+/** A type of a whole response, without parameters that Apollo would compare with its own types. */
+const jsonType =
+  /^\s*(?:\*\/\*|application\/(?:\*|json|graphql-response\+json))\s*(?:;\s*charset="?utf-8"?\s*)?(?:;\s*q=(?:1|0?\.\d?\d?[1-9])[\d.]{0,4}\s*)?$/i;
 
 /** Whether a client takes a response in parts, by its header `accept`. */
 export function acceptsParts(accept = ''): boolean {
   return accept.split(',').some(type => partsType.test(type) && !refused.test(type));
 }
 
-/** The header `accept` for a response that is sent whole: a client that takes parts also takes JSON. */
+/** The header `accept` for a response that is sent whole. One that takes no JSON is disregarded: Apollo would refuse it when the operation has run. */
 export function withoutParts(accept = ''): string {
-  if (!/incrementalSpec|subscriptionSpec/i.test(accept)) return accept;
-  const types = accept.split(',');
-  const others = types.filter(type => !multipartType.test(type));
-  if (others.length === types.length) return accept;
-  return (others.some(type => jsonType.test(type)) ? others : [...others, 'application/json']).join();
+  const types = accept.split(',').filter(type => jsonType.test(type));
+  return types.join() || 'application/json';
 }
 
 /** Response headers that a page of another origin may read. */

@@ -155,11 +155,7 @@ function createApolloPlugin(
           } catch (error) {
             throw toGraphqlError(error);
           }
-          if (operation?.operation === 'subscription' && request.http !== undefined) {
-            // Apollo would answer 406, without a word of where subscriptions are served.
-            request.http.headers.delete('accept');
-            throw subscriptionRefused();
-          }
+          if (operation?.operation === 'subscription' && request.http !== undefined) throw subscriptionRefused();
         },
 
         async responseForOperation({ document, operation, request, contextValue: context }) {

@@ -103,11 +103,9 @@ type RequestInfo = Pick<UpstreamRequest, 'safe' | 'argument' | 'members' | 'list
  */
 export function errorOfReply(reply: Reply, request: RequestInfo): GatewayError {
   const { errorCode, message } = readProblem(reply.body);
-  const members = request.members?.filter(member => hasWord(message, member)) ?? [];
-  const listed = request.listed && { ...request.listed, values: valuesIn(message, request.listed.values) };
   const status = statusByErrorCode.get(errorCode ?? '') ?? reply.status;
   const fault = { status: reply.status, errorCode, retryAfterSeconds: retryAfterSeconds(reply) };
-  return errorByStatus(status, fault, { ...request, members, ...(listed && { listed }) });
+  return errorByStatus(status, fault, request, message);
 }
 
 /** The seconds that a reply asks to wait, at most a day; undefined if it does not say, or nothing that can be read. */
@@ -125,7 +123,7 @@ const statusByErrorCode = new Map([
   ['INTERNAL_SERVER_ERROR', 500],
 ]);
 
-function errorByStatus(status: number, fault: UpstreamFault, request: RequestInfo): GatewayError {
+function errorByStatus(status: number, fault: UpstreamFault, request: RequestInfo, text: string): GatewayError {
   switch (status) {
     case 400:
     case 422:
@@ -133,7 +131,7 @@ function errorByStatus(status: number, fault: UpstreamFault, request: RequestInf
     case 413:
     case 414:
     case 431:
-      return badInput(fault, request);
+      return badInput(fault, request, text);
     case 401:
       return new Unauthenticated('The service does not accept the credential', fault);
     case 403:
@@ -154,14 +152,14 @@ function errorByStatus(status: number, fault: UpstreamFault, request: RequestInf
   }
 }
 
-function badInput(fault: UpstreamFault, { argument, members = [], listed }: RequestInfo): GatewayError {
+/** @param text the service's own message. */
+function badInput(fault: UpstreamFault, { argument, members = [], listed }: RequestInfo, text: string): GatewayError {
   const message = 'The service rejected the request as invalid';
-  if (listed !== undefined && listed.values.length > 0) {
-    return new UpstreamBadInput(`${message}: ${listed.values.join(', ')}`, fault, listed.argument);
-  }
-  const [first] = members;
-  if (argument === undefined || first === undefined) return new UpstreamBadInput(message, fault, argument);
-  return new UpstreamBadInput(`${message}: ${members.join(', ')}`, fault, `${argument}.${first}`);
+  const values = listed === undefined ? [] : valuesIn(text, listed.values);
+  if (values.length > 0) return new UpstreamBadInput(`${message}: ${values.join(', ')}`, fault, listed?.argument);
+  const named = members.filter(member => hasWord(text, member));
+  if (argument === undefined || named.length === 0) return new UpstreamBadInput(message, fault, argument);
+  return new UpstreamBadInput(`${message}: ${named.join(', ')}`, fault, `${argument}.${named[0]}`);
 }
 
 /** Whether a text holds the last part of a path as a word. */

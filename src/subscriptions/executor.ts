@@ -135,8 +135,8 @@ export function createExecutor(deps: ExecutorDeps) {
     },
 
     /** Why an operation failed, as its client may see it. */
-    failure(error: unknown): Failure {
-      const errors = errorsIn(error).map(each => mask(each));
+    failure(error: unknown, requestId?: string): Failure {
+      const errors = errorsIn(error).map(each => mask(each, requestId));
       const outcome = causeOf(error) instanceof Overloaded ? overloadedOutcome : outcomeOfErrors(errors);
       return { errors: JSON.stringify(errors), outcome };
     },

@@ -161,7 +161,7 @@ export class RunningOperation implements Listener {
 
   #fail(error: unknown, isSlow = false): void {
     if (this.isOver) return;
-    const { errors, outcome } = this.#subscriptions.deps.executor.failure(error);
+    const { errors, outcome } = this.#subscriptions.deps.executor.failure(error, this.operationInfo.id);
     this.operationInfo.outcome = outcome;
     this.#finish(errors, isSlow);
   }

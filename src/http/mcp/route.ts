@@ -104,7 +104,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
       const { data, errors } = await executor.single(operation, identity, signal, info, claim);
       return answerOf(tool, responseText({ data, ...(errors && { errors }) }, claim), variables);
     } catch (error) {
-      const { errors, outcome } = executor.failure(error);
+      const { errors, outcome } = executor.failure(error, info.id);
       info.outcome = outcome;
       return failure(tool, JSON.parse(errors));
     } finally {

@@ -1,26 +1,8 @@
-import { type ASTNode, GraphQLError, GraphQLFloat, GraphQLInt, GraphQLScalarType, valueFromASTUntyped } from 'graphql';
+import { type ASTNode, GraphQLError, GraphQLFloat, GraphQLInt, type ValueNode, valueFromASTUntyped } from 'graphql';
 import { isUnreadable } from '../data/upstream/schema-drift.js';
 import { Vector } from '../data/vector.js';
 import { UpstreamInvalidResponse } from '../errors.js';
 import { ResponseVector } from './response-text.js';
-
-/** Passes on the text that the models have validated: parsing it into a Date would round it to milliseconds. */
-const DateTime = new GraphQLScalarType({ name: 'DateTime', serialize: value => value });
-
-/** Accepts any text. The resolver checks whether it is a date, since its error can name the argument. */
-const DateOrDateTime = new GraphQLScalarType<string, string>({ name: 'DateOrDateTime', parseValue: asText });
-
-const JSONObject = new GraphQLScalarType({
-  name: 'JSONObject',
-  serialize: asObject,
-  parseValue: asObject,
-  parseLiteral: (node, variables) => asObject(valueFromASTUntyped(node, variables), node),
-});
-
-const vectorScalar = new GraphQLScalarType<Vector, ResponseVector>({
-  name: 'Vector',
-  serialize: value => new ResponseVector(asVector(value)),
-});
 
 /** A vector that went through JSON is a string. */
 function asVector(value: unknown): Vector {
@@ -41,11 +23,6 @@ function asObject(value: unknown, node?: ASTNode): object {
   return value;
 }
 
-/** How a scalar reads and writes values. Its description and its `specifiedByURL`, even undefined ones, would replace those of the schema. */
-function behaviorOf({ serialize, parseValue, parseLiteral }: GraphQLScalarType) {
-  return { serialize, parseValue, parseLiteral };
-}
-
 /** Made once: a list of records can have it for each value. */
 export const cannotBeRead = new UpstreamInvalidResponse(
   'The service sent a value that cannot be read',
@@ -53,28 +30,29 @@ export const cannotBeRead = new UpstreamInvalidResponse(
   false,
 );
 
-/** The scalar for values of the service. One that it cannot hold is a fault of the service. */
-function ofService(type: GraphQLScalarType) {
-  const { serialize, ...behavior } = behaviorOf(type);
-  return {
-    ...behavior,
-    serialize(value: unknown) {
-      try {
-        if (!isUnreadable(value)) return serialize(value);
-      } catch {
-        // As below.
-      }
-      throw cannotBeRead;
-    },
-  };
-}
+/** The serializer for values of the service. One that the scalar cannot hold is a fault of the service. */
+const ofService = (serialize: (value: unknown) => unknown) => (value: unknown) => {
+  try {
+    if (!isUnreadable(value)) return serialize(value);
+  } catch {
+    // As below.
+  }
+  throw cannotBeRead;
+};
 
-/** The scalars of `schema/base.graphql`, and those of GraphQL that the service can send wrong. */
+/** How the scalars of `schema/base.graphql`, and those of GraphQL that the service can send wrong, read and write values. */
 export const scalars = {
-  Int: ofService(GraphQLInt),
-  Float: ofService(GraphQLFloat),
-  DateTime: ofService(DateTime),
-  DateOrDateTime: behaviorOf(DateOrDateTime),
-  Vector: behaviorOf(vectorScalar),
-  JSONObject: ofService(JSONObject),
+  Int: { serialize: ofService(GraphQLInt.serialize) },
+  Float: { serialize: ofService(GraphQLFloat.serialize) },
+  /** Passes on the text that the models have validated: parsing it into a Date would round it to milliseconds. */
+  DateTime: { serialize: ofService(value => value) },
+  /** Accepts any text. The resolver checks whether it is a date, since its error can name the argument. */
+  DateOrDateTime: { parseValue: asText },
+  Vector: { serialize: (value: unknown) => new ResponseVector(asVector(value)) },
+  JSONObject: {
+    serialize: ofService(asObject),
+    parseValue: (value: unknown) => asObject(value),
+    parseLiteral: (node: ValueNode, variables?: Record<string, unknown> | null) =>
+      asObject(valueFromASTUntyped(node, variables), node),
+  },
 };

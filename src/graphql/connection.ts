@@ -12,7 +12,6 @@ export interface PageArguments {
 
 /** The page that a client asks for, checked. It needs no knowledge of the list's length. */
 export interface PageRequest {
-  /** The list that the page and its cursors belong to. */
   readonly list: ListId;
   /** The index that follows `after`; 0 without it. */
   readonly start: number;

@@ -15,7 +15,6 @@ import {
 } from 'graphql';
 import { oncePerValue } from '../lib/run.js';
 
-/** A part of a schema, which may be deprecated. */
 type Part = { readonly deprecationReason?: unknown } | null | undefined;
 
 /**
@@ -48,7 +47,6 @@ const note = (part: Part, coordinate: string, found: Set<string>) => {
   if (part?.deprecationReason != null) found.add(coordinate);
 };
 
-/** What the text of a document uses. */
 function usesIn(schema: GraphQLSchema, document: DocumentNode): ReadonlySet<string> {
   const found = new Set<string>();
   const types = new TypeInfo(schema);
@@ -69,7 +67,6 @@ function usesIn(schema: GraphQLSchema, document: DocumentNode): ReadonlySet<stri
   return found;
 }
 
-/** Adds what a value uses of its type. */
 function addUses(value: unknown, type: GraphQLInputType, found: Set<string>): void {
   if (Array.isArray(value)) {
     for (const item of value) addUses(item, type, found);

@@ -101,7 +101,6 @@ export function fieldOf(type: GraphQLNamedType, name: string): GraphQLField<unkn
   return own ?? metaFields.get(name);
 }
 
-/** The names of all fields in a part of a document. */
 const namesIn = oncePerValue((definition: ASTNode): ReadonlySet<string> => {
   const names = new Set<string>();
   visit(definition, { Field: ({ name }) => void names.add(name.value) });

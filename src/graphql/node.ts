@@ -6,7 +6,6 @@ import { boundedList } from './limits/list-bounds.js';
 
 /** How the objects of a type that implements `Node` are identified, and read again. */
 interface NodeType<Source extends object, Context> {
-  /** What identifies an object among those of its type. */
   parts(source: Source): readonly string[];
   /**
    * Reads an object again. The parts come from the client: each can be any text, and a missing one is undefined. Omitted if the service has no

@@ -29,11 +29,9 @@ export class ResponseVector {
   }
 }
 
-/** A serialized response. */
 export interface ResponseBytes {
   /** JSON in UTF-8. Each vector is a part of its own. */
   readonly parts: readonly Buffer[];
-  /** Of all parts together. */
   readonly length: number;
   /** Identifies these bytes, in any process. */
   readonly digest: string;
@@ -125,10 +123,7 @@ function sizeOf(result: unknown): number {
 }
 
 /** The JSON of a result without its vectors, which belong between the pieces. */
-function serialize(
-  result: unknown,
-  claim: Claim | undefined,
-): { pieces: readonly string[]; vectors: readonly Vector[] } {
+function serialize(result: unknown, claim: Claim | undefined) {
   const size = sizeOf(result);
   claim?.reserveResponse(size);
   const vectors: Vector[] = [];

@@ -20,11 +20,9 @@ type SpanKind = 'server' | 'client';
 export interface Span {
   /** What a line of the log says about the span, by OpenTelemetry's names for logs. */
   readonly logged: { readonly trace_id: string; readonly span_id: string };
-  /** Whether the span is exported. */
   readonly isSampled: boolean;
   /** Headers that continue the trace in the service (W3C Trace Context). */
   headers(): Readonly<Record<string, string>>;
-  /** Begins a span below this one. */
   begin(kind: SpanKind): Span;
   /**
    * @param name of few values: many spans share it.
@@ -53,7 +51,6 @@ export interface OperationInfo {
   readonly id: string;
   /** The operation's span in its trace; undefined where nothing is traced. */
   readonly span: Span | undefined;
-  /** The program that the client says it is. */
   readonly app: ClientApp | undefined;
   /** The operation's name in logs and spans; undefined while it is not known, and where there is none. */
   name: string | undefined;

@@ -46,7 +46,6 @@ const maxSkipped = 200;
 
 /** What the gateway learns about one response while it makes it: upstream calls, skipped records, and whether it may be cached. */
 export class ResponseMetadata {
-  /** The operation that the response answers. */
   readonly operation: OperationInfo;
   /** Counts the memory of what is read; undefined for polls and subscriptions, which no single response waits for. */
   readonly claim: Claim | undefined;

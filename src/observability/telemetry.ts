@@ -40,7 +40,6 @@ export interface Telemetry {
   ): void;
   /** In mode `log` of trusted documents, an operation was executed that mode `only` would refuse. */
   untrustedDocument(): void;
-  /** An operation of a client was answered. */
   clientRequest(client: string): void;
   /** An operation of a client used something deprecated. @param coordinate such as `Market.name`. */
   deprecatedUse(coordinate: string, client: string): void;
@@ -71,12 +70,10 @@ export interface Telemetry {
   works(subject: string, part?: string, afterMs?: number): void;
   /** Something in Redis was ignored, because it was changed or not written by a gateway of this fleet. */
   malformed(what: Malformed): void;
-  /** Something was refused, because the gateway has too much to do. */
   shed(reason: ShedReason): void;
   /** This process began to poll for a topic, lost that to another process, or gave it up. */
   poller(change: 'taken' | 'lost' | 'released'): void;
   /** A subscription started on a transport, or ended. */
   listeners(transport: Exclude<Transport, 'http'>, change: 1 | -1): void;
-  /** An export ended. */
   exported(outcome: ExportOutcome): void;
 }

@@ -19,7 +19,6 @@ interface Subject {
   recovery: NodeJS.Timeout | undefined;
 }
 
-/** Where warnings go. */
 export interface WarningSink {
   /** @param times how often it failed since the last one of the same words. */
   failed(subject: string, words: string, times: number): void;

@@ -19,7 +19,6 @@ import {
 import { addResponseMetadata, ResponseMetadata } from '../observability/response-metadata.js';
 import type { Operation } from './operations.js';
 
-/** What executing needs. */
 export interface ExecutorDeps
   extends Pick<GraphqlRouteDeps, 'schema' | 'services' | 'executePlanned' | 'deadlineMs' | 'introspection'> {
   readonly requestAdmission: Pick<RequestAdmission, 'beginOperation'>;
@@ -27,7 +26,6 @@ export interface ExecutorDeps
   readonly report: (error: unknown, requestId?: string) => void;
 }
 
-/** A response. */
 interface Outcome {
   data: unknown;
   errors?: readonly GraphQLFormattedError[] | undefined;

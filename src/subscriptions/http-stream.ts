@@ -128,12 +128,10 @@ class HttpStream implements OperationHost, Outlet {
     this.#end();
   }
 
-  /** Sends a heartbeat, so that proxies keep the connection open. */
   heartbeat(): void {
     if (!this.#response.writableNeedDrain) this.buffer.send([this.#format.heartbeat]);
   }
 
-  /** Called when the connection is closed. */
   closed(): void {
     this.#end();
     this.buffer.release();
@@ -147,7 +145,6 @@ class HttpStream implements OperationHost, Outlet {
     this.#end();
   }
 
-  /** Ends the response and stops the operation. */
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -2,7 +2,6 @@ import type { DocumentNode, OperationTypeNode } from 'graphql';
 import { z } from 'zod';
 import type { Reports } from '../observability/response-metadata.js';
 
-/** A member of JSON that is an object. */
 export const members = z.record(z.string(), z.unknown()).nullish();
 
 /** The members of GraphQL over HTTP (request parameters). */

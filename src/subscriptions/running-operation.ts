@@ -12,7 +12,6 @@ import type { Subscriptions } from './subscriptions.js';
 export interface OperationHost {
   readonly transport: 'websocket' | 'sse' | 'multipart';
   readonly buffer: SendBuffer;
-  /** Whether `leave` was called. */
   readonly isDraining: boolean;
   /** What stands before and after a result. @param cursor see `EncodedResult`. */
   frame(operation: RunningOperation, cursor: string | undefined): readonly [before: string, after: string];
@@ -38,7 +37,6 @@ export class RunningOperation implements Listener {
   received = 0;
   execution: SharedExecution | undefined;
   isOver = false;
-  /** Called when the operation has ended or was stopped. */
   onStop: (() => void) | undefined;
   readonly #subscriptions: Subscriptions;
   readonly #host: OperationHost;

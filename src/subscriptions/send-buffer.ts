@@ -20,7 +20,6 @@ export interface Outlet {
   unsent(): number;
   /** Sends a part of a message. @param onTaken for the last part: called when the client has taken the message. */
   write(part: Parts[number], onTaken: (() => void) | undefined): void;
-  /** The client has taken a message. */
   onTaken?(): void;
   destroy(): void;
 }
@@ -76,7 +75,6 @@ export class SendBuffer {
     this.#claim = claim;
   }
 
-  /** The connection has ended: counts nothing any more. */
   release(): void {
     this.#isReleased = true;
     this.#wake();

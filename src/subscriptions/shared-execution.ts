@@ -20,7 +20,6 @@ export interface Listener {
   received: number;
   /** Where it listens; undefined before it has joined. */
   execution: SharedExecution | undefined;
-  /** Whether it wants nothing more. */
   readonly isOver: boolean;
   /** @param replaces whether values that were not sent yet are now obsolete. */
   next(result: EncodedResult, replaces: boolean): void;

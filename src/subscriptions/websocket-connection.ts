@@ -33,7 +33,6 @@ export class WebSocketConnection implements OperationHost, Outlet {
   readonly buffer: SendBuffer;
   isClosed = false;
   isDraining = false;
-  /** How many operations have been started so far. */
   operationsStarted = 0;
   readonly #socket: WebSocket;
   readonly #id: string;
@@ -43,13 +42,11 @@ export class WebSocketConnection implements OperationHost, Outlet {
   readonly #authentication: Authentication;
   #isIntroduced = false;
   readonly #initTimer: NodeJS.Timeout;
-  /** By their ids. */
   readonly #running = new Map<string, RunningOperation>();
   /** Bounds how many operations are executed at a time; the others wait in order. */
   readonly #executions: Bulkhead;
   /** Undefined until the client is acknowledged. */
   #identity: Identity | undefined;
-  /** Ends the count of the connection. */
   #leave: (() => void) | undefined;
   #idleSince = performance.now();
 

@@ -110,7 +110,6 @@ export class WebSocketInput {
     return true;
   }
 
-  /** The connection has ended: counts nothing any more. */
   release(): void {
     this.#claim.release();
   }

@@ -92,7 +92,6 @@ class Delivery {
     this.#input = input;
   }
 
-  /** Returns what the first part announces. */
   begin(deferred: readonly DeferredObject[]): PartInProgress['pending'] {
     this.#announce(this.#add(deferred));
     const { pending } = this.#part;

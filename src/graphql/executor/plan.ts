@@ -25,13 +25,11 @@ import { fieldOf, isSkipped } from '../input.js';
 /** The fields to execute on an object of one type, in the order of the response. */
 export interface ObjectPlan {
   readonly fields: readonly FieldPlan[];
-  /** Creates an empty object for the response. */
   readonly Response: new () => Record<string, unknown>;
   /** Undefined: nothing is executed later. */
   readonly deferred: DeferPlan | undefined;
 }
 
-/** What is executed later on an object. */
 export interface DeferPlan {
   /** The deferred fragments that begin at this object, outer ones first. */
   readonly fragments: readonly DeferredFragment[];
@@ -42,7 +40,6 @@ export interface DeferPlan {
 export interface DeferredFragment {
   readonly number: number;
   readonly label: string | undefined;
-  /** The deferred fragment that this one is in. */
   readonly parent: DeferredFragment | undefined;
 }
 
@@ -52,7 +49,6 @@ interface DeferredGroup {
   readonly plan: ObjectPlan;
 }
 
-/** One field of the response. */
 export interface FieldPlan {
   /** Its alias, or its name. */
   readonly key: string;
@@ -90,7 +86,6 @@ export interface PlannableOperation {
   readonly variables: Readonly<Record<string, unknown>>;
 }
 
-/** How to execute an operation. */
 export interface OperationPlan {
   readonly root: ObjectPlan;
   /** In fields. */
@@ -225,7 +220,6 @@ interface Selected<Node> {
 type SelectedFields = readonly Selected<FieldNode>[];
 type Fragments = ReadonlySet<DeferredFragment>;
 
-/** What the selection sets of one object contain. */
 interface CollectedFields {
   readonly nodes: Map<string, Selected<FieldNode>[]>;
   /** The named fragments that were collected already, by the deferred fragment around them. */

@@ -19,7 +19,6 @@ const originalError = new QueryTooComplex('errors', maxErrors + 1, maxErrors);
 /** Stands for all errors above the limit: further nulls of the response have no error of their own. */
 export const moreErrors = new GraphQLError(originalError.message, { originalError });
 
-/** What one execution of a plan works with. */
 export interface PlanInput extends PlannableOperation {
   readonly context: unknown;
   /** How many errors the response may still have, in all its parts; below 0 once `moreErrors` stands for the others. */
@@ -37,7 +36,6 @@ export interface DeferredObject {
   readonly at: ResponsePosition | undefined;
 }
 
-/** The result of an execution. */
 export interface PlanResult {
   readonly data: Record<string, unknown> | null;
   readonly errors?: readonly GraphQLError[];
@@ -69,7 +67,6 @@ export interface ResponsePosition {
   readonly key: string | number;
   readonly typename: string | undefined;
   readonly nonNull: boolean;
-  /** Holds the value under `key`. */
   readonly container: Container;
   /** Whether an error replaced the value by null. */
   isNulled: boolean;

@@ -40,7 +40,6 @@ interface ObjectGroup {
   readonly times: number;
   /** Whether it is a connection, whose lists have the size of its page. */
   readonly isPage: boolean;
-  /** The market that they belong to. */
   readonly market: ObjectGroup | undefined;
 }
 
@@ -158,11 +157,9 @@ export function estimateCost(
   return { calls: sum(charges), records: sum(filtered), values: Math.round(values) };
 }
 
-/** What the cost of a field depends on. */
 interface GivenArguments extends CountedArguments {
   /** Equal for arguments with the same text, which have the same value within one operation. */
   readonly id: number;
-  /** The number of values in all arguments. */
   readonly values: number;
 }
 

@@ -126,20 +126,14 @@ export function planOperation(
         groups.set(name, group);
       }
     }
-    const isWhole = selection.deferred.length === 0 && groups.size === 0;
-    return {
-      fields,
+    const planOf = (own: readonly FieldPlan[], deferred?: DeferPlan) => ({
+      fields: own,
       Response: responseClass(),
-      deferred: isWhole
-        ? undefined
-        : {
-            fragments: selection.deferred,
-            groups: [...groups.values()].map(group => ({
-              of: group.of,
-              plan: { fields: group.fields, Response: responseClass(), deferred: undefined },
-            })),
-          },
-    };
+      deferred,
+    });
+    if (selection.deferred.length === 0 && groups.size === 0) return planOf(fields);
+    const later = [...groups.values()].map(group => ({ of: group.of, plan: planOf(group.fields) }));
+    return planOf(fields, { fragments: selection.deferred, groups: later });
   }
 
   function collectFields(

@@ -11,30 +11,22 @@ export interface PageArguments {
 }
 
 /** The page that a client asks for, checked. It needs no knowledge of the list's length. */
-export interface PageRequest {
-  readonly list: ListId;
-  /** The index that follows `after`; 0 without it. */
-  readonly start: number;
-  /** The index of `before`; infinite without it. */
-  readonly end: number;
-  /** The most items that the page holds. */
-  readonly size: number;
-  /** Whether the page is at the end of the range (`last`) or at its start (`first`). */
-  readonly isLast: boolean;
-}
+export type PageRequest = Readonly<ReturnType<typeof pageRequest>>;
 
 /**
  * Checks the arguments of a connection. Without `first` and `last`, the page holds the first 10 items.
  * @param path of the object that holds the arguments, with a dot at its end: `input.companies.visible.`
  * @throws BadUserInput for a size outside 1 to 100, a cursor that the gateway did not issue for this list, or `first` together with `last`.
  */
-export function pageRequest({ first, after, last, before }: PageArguments, list: ListId, path = ''): PageRequest {
+export function pageRequest({ first, after, last, before }: PageArguments, list: ListId, path = '') {
   if (first != null && last != null) throw new BadUserInput(`${path}last`, 'cannot be combined with first');
   const isLast = last != null;
   return {
     list,
+    /** The indexes between which the page lies: behind `after`, before `before`. */
     start: after == null ? 0 : indexIn(list, after, `${path}after`) + 1,
     end: before == null ? Number.POSITIVE_INFINITY : indexIn(list, before, `${path}before`),
+    /** The most items that the page holds, at the end of that range (`last`) or at its start (`first`). */
     size: pageSize(isLast ? last : first, `${path}${isLast ? 'last' : 'first'}`),
     isLast,
   };

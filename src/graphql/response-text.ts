@@ -29,20 +29,13 @@ export class ResponseVector {
   }
 }
 
-export interface ResponseBytes {
-  /** JSON in UTF-8. Each vector is a part of its own. */
-  readonly parts: readonly Buffer[];
-  readonly length: number;
-  /** Identifies these bytes, in any process. */
-  readonly digest: string;
-}
-
 /**
  * Serializes a result as bytes. Most bytes of a response with a hundred vectors are theirs: they are neither copied nor hashed again.
  * @param claim counts the memory of the response from now on.
+ * @returns JSON in UTF-8, of which each vector is a part of its own, its length, and what identifies these bytes in any process.
  * @throws QueryTooComplex if the response is too large; Overloaded, RateLimited if there is no memory for it. Both before it is serialized.
  */
-export function responseBytes(result: unknown, claim?: Claim): ResponseBytes {
+export function responseBytes(result: unknown, claim?: Claim) {
   const { pieces, vectors } = serialize(result, claim);
   // JSON never contains this character unescaped.
   const digest = hash('sha1', [...pieces, ...vectors.map(vector => vector.digest)].join('\0'), 'base64url');
@@ -51,6 +44,8 @@ export function responseBytes(result: unknown, claim?: Claim): ResponseBytes {
   claim?.reserveResponse(length);
   return { parts, length, digest };
 }
+
+export type ResponseBytes = Readonly<ReturnType<typeof responseBytes>>;
 
 /**
  * Serializes a result as a message of a subscription: as one text if it is short, otherwise in parts.

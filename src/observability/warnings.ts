@@ -19,17 +19,15 @@ interface Subject {
   recovery: NodeJS.Timeout | undefined;
 }
 
-export interface WarningSink {
-  /** @param times how often it failed since the last one of the same words. */
-  failed(subject: string, words: string, times: number): void;
-  /** @param times how often it failed. @param seconds how long. */
-  recovered(subject: string, times: number, seconds: number): void;
-}
+export type WarningSink = ReturnType<typeof warningsTo>;
 
-/** Both are warnings: the recovery must be in each log that has the fault. */
-export const warningsTo = (log: Pick<Logger, 'warn'>): WarningSink => ({
-  failed: (subject, words, times) => log.warn({ times }, `${subject}: ${words}`),
-  recovered: (subject, times, seconds) => log.warn({ times, seconds }, `${subject}: back to normal`),
+/** Where warnings go. Both are warnings: the recovery must be in each log that has the fault. */
+export const warningsTo = (log: Pick<Logger, 'warn'>) => ({
+  /** @param times how often it failed since the last one of the same words. */
+  failed: (subject: string, words: string, times: number) => log.warn({ times }, `${subject}: ${words}`),
+  /** @param times how often it failed. @param seconds how long. */
+  recovered: (subject: string, times: number, seconds: number) =>
+    log.warn({ times, seconds }, `${subject}: back to normal`),
 });
 
 /** What counts failures, as `Telemetry` has it. */

@@ -17,8 +17,9 @@ import {
   type SelectionNode,
   type SelectionSetNode,
 } from 'graphql';
+import { oncePerValue } from '../../lib/run.js';
 import { defaultPage, fieldOf, isSkipped, maxPageSize } from '../input.js';
-import { type CountedArguments, costTable, type FieldCost, listLength, nodeTable } from './cost-table.js';
+import { costTable, type FieldCost, listLength, nodeTable } from './cost-table.js';
 
 /** The most that an operation can cost. */
 export interface OperationCost {
@@ -157,27 +158,16 @@ export function estimateCost(
   return { calls: sum(charges), records: sum(filtered), values: Math.round(values) };
 }
 
-interface GivenArguments extends CountedArguments {
-  /** Equal for arguments with the same text, which have the same value within one operation. */
-  readonly id: number;
-  readonly values: number;
-}
-
 /** Creates a function that reads the arguments of a field. It reads each node once, since a fragment may be spread often and its texts may be long. */
 function argumentReader(variables: Readonly<Record<string, unknown>>, statisticsLimit: number) {
-  const byNode = new Map<FieldNode, GivenArguments>();
+  const byNode = new Map<FieldNode, ReturnType<typeof read>>();
   const ids = new Map<string, number>();
-  const sizes = new Map<object, number>();
-
   /** A list of a variable is the same object wherever the variable is used. */
-  function sizeOf(value: unknown): number {
-    if (typeof value !== 'object' || value === null) return 1;
-    const size = sizes.get(value) ?? sumBy(Object.values(value), sizeOf);
-    sizes.set(value, size);
-    return size;
-  }
+  const sizeOfObject = oncePerValue((value: object): number => sumBy(Object.values(value), sizeOf));
+  const sizeOf = (value: unknown) => (typeof value === 'object' && value !== null ? sizeOfObject(value) : 1);
 
-  function read(field: GraphQLField<unknown, unknown>, node: FieldNode): GivenArguments {
+  function read(field: GraphQLField<unknown, unknown>, node: FieldNode) {
+    // Arguments with the same text have the same value within one operation.
     const text = (node.arguments ?? []).map(({ loc }) => loc?.source.body.slice(loc.start, loc.end)).join();
     const id = ids.get(text) ?? ids.size;
     ids.set(text, id);
@@ -187,13 +177,13 @@ function argumentReader(variables: Readonly<Record<string, unknown>>, statistics
       id,
       values: sumBy(Object.values(values), sizeOf),
       size: field.args.some(({ name }) => name === 'first') ? countedSize(values.first ?? values.last) : undefined,
-      has: name => values[name] != null,
+      has: (name: string) => values[name] != null,
       ids: Array.isArray(list) ? list.length : undefined,
       statisticsLimit,
     };
   }
 
-  return (field: GraphQLField<unknown, unknown>, node: FieldNode): GivenArguments => {
+  return (field: GraphQLField<unknown, unknown>, node: FieldNode) => {
     const given = byNode.get(node) ?? read(field, node);
     byNode.set(node, given);
     return given;

@@ -333,6 +333,14 @@ test('introspection costs at least the average length of its lists', () => {
   }
 });
 
+test('a page counts as often as it occurs, also where all its markets are the same one', () => {
+  const nested = (fields: string) => `{ market(id: 1) { companies(first: 20) { nodes { market { ${fields} } } } } }`;
+  const [one = 0, two = 0] = ['domain', 'domain name'].map(
+    fields => costOf(nested(`companies(first: 30) { nodes { ${fields} } }`)).values,
+  );
+  expect(two - one).toBe(20 * 30);
+});
+
 test('a deferred fragment counts as 30 values for each object', () => {
   const [plain = 0, deferred = 0] = [deferring(10, '(if: false)'), deferring(10)].map(query => costOf(query).values);
   expect(deferred - plain).toBe(10 * 100 * 30);

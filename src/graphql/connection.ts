@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { BadUserInput } from '../errors.js';
+import { lazily } from '../lib/run.js';
 import { pageSize } from './input.js';
 
 /** The arguments of a connection, as a client sends them. */
@@ -32,8 +33,14 @@ export function pageRequest({ first, after, last, before }: PageArguments, list:
   };
 }
 
-/** The window of a list that a page shows: the items from index `start` up to, but not including, index `end`. */
-export function windowOf(page: PageRequest, length: number): { readonly start: number; readonly end: number } {
+/** The items of a list that a page shows: from index `start` up to, but not including, index `end`. */
+interface Window {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The window of a list that a page shows. */
+export function windowOf(page: PageRequest, length: number): Window {
   const start = Math.min(page.start, length);
   const end = Math.max(start, Math.min(page.end, length));
   return page.isLast
@@ -42,23 +49,36 @@ export function windowOf(page: PageRequest, length: number): { readonly start: n
 }
 
 /**
- * A page of a list of `totalCount` items, as a Relay connection.
- * @param items of the page, which begins at `offset`. Null stands for an item that could not be read: it is left out, but keeps its index.
+ * A page of a list of `totalCount` items, as a Relay connection. What an operation does not select is not computed: one operation may hold
+ * thousands of connections.
+ * @param items those in the window. Null stands for an item that could not be read: it is left out, but keeps its index.
  */
-export function connectionOf<T>(list: ListId, items: readonly (T | null)[], offset: number, totalCount: number) {
-  const edges = items.flatMap((node, index) =>
-    node === null ? [] : [{ node, cursor: itemCursor(list, offset + index) }],
+export function connectionOf<T>(
+  list: ListId,
+  { start, end }: Window,
+  totalCount: number,
+  items: () => readonly (T | null)[],
+) {
+  const nodes = lazily(items);
+  const edges = lazily(() =>
+    nodes().flatMap((node, index) => (node === null ? [] : [{ node, cursor: itemCursor(list, start + index) }])),
   );
-  const end = offset + items.length;
+  const pageInfo = lazily(() => ({
+    hasNextPage: end < totalCount,
+    hasPreviousPage: start > 0,
+    // The cursors of the first and the last index, so that a client can go on from a page whose items could not be read.
+    startCursor: end === start ? null : itemCursor(list, start),
+    endCursor: end === start ? null : itemCursor(list, end - 1),
+  }));
   return {
-    edges,
-    nodes: edges.map(({ node }) => node),
-    pageInfo: {
-      hasNextPage: end < totalCount,
-      hasPreviousPage: offset > 0,
-      // The cursors of the first and the last index, so that a client can go on from a page whose items could not be read.
-      startCursor: items.length === 0 ? null : itemCursor(list, offset),
-      endCursor: items.length === 0 ? null : itemCursor(list, end - 1),
+    get edges() {
+      return edges();
+    },
+    get nodes() {
+      return nodes().filter(node => node !== null);
+    },
+    get pageInfo() {
+      return pageInfo();
     },
     totalCount,
   };
@@ -66,8 +86,8 @@ export function connectionOf<T>(list: ListId, items: readonly (T | null)[], offs
 
 /** A page of a list in memory, as a Relay connection. @param nodeOf makes the node of an item. */
 export function connectionPage<T, N>(page: PageRequest, list: readonly T[], nodeOf: (item: T) => N) {
-  const { start, end } = windowOf(page, list.length);
-  return connectionOf(page.list, list.slice(start, end).map(nodeOf), start, list.length);
+  const window = windowOf(page, list.length);
+  return connectionOf(page.list, window, list.length, () => list.slice(window.start, window.end).map(nodeOf));
 }
 
 /** Every index that a cursor names is below it. */
@@ -85,7 +105,7 @@ export function indexIn(list: ListId, cursor: string, argument: string): number 
 
 /** The cursor of the item at an index. */
 export function itemCursor(list: ListId, index: number): string {
-  const place = Buffer.alloc(indexBytes);
+  const place = Buffer.allocUnsafe(indexBytes);
   place.writeUInt32BE(index);
   return writeCursor(list, place);
 }
@@ -106,7 +126,7 @@ export function listId(...parts: readonly string[]): ListId {
 
 /** The cursor of a place in a list. */
 export function writeCursor(list: ListId, place: Buffer): string {
-  return Buffer.concat([Buffer.of(version), list, place]).toString('base64url');
+  return Buffer.from([version, ...list, ...place]).toString('base64url');
 }
 
 /**

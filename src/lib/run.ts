@@ -24,6 +24,15 @@ export function oncePerValue<V extends object, T>(make: (value: V) => T): (value
   };
 }
 
+/** A function that calls `make` when it is first called, and remembers the result. */
+export function lazily<T>(make: () => T): () => T {
+  let made: { readonly result: T } | undefined;
+  return () => {
+    made ??= { result: make() };
+    return made.result;
+  };
+}
+
 /** Runs `work` once for all callers that come while it runs. */
 export function sharedRun<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;

@@ -162,6 +162,12 @@ const company = `domain name description overallMomentum contactNumber contactEm
 const event = `id title summary lastUpdated references { id observation { id title content url } } affectedDatapoints { name }
   alertTypes { name } impactedEntities { name entityType impact { likelihood severity rationale } }`;
 const inMarket = (count: number, field: (index: number) => string) => `{ market(id: 1) { ${repeated(count, field)} } }`;
+/** Pages of companies below the companies of `sizes.length` pages. */
+const below = (sizes: readonly number[], fields: string) =>
+  inMarket(1, () =>
+    sizes.reduceRight((text, size) => `companies(first: ${size}) { nodes { market { ${text} } } }`, fields),
+  );
+const partsOfPages = ['totalCount', 'nodes { __typename }', 'edges { cursor }', 'pageInfo { startCursor endCursor }'];
 const queries: readonly (readonly [string, (count: number) => string])[] = [
   ['searches', count => inMarket(count, i => `a${i}: companies(filter: { search: "zz${i}" }) { totalCount }`)],
   ['equal searches', count => inMarket(count, i => `a${i}: companies(filter: { search: "thing" }) { totalCount }`)],
@@ -188,6 +194,16 @@ const queries: readonly (readonly [string, (count: number) => string])[] = [
     count =>
       `{ markets(ids: [${`${wrongMarket} `.repeat(9)}]) { companies(first: 100) { nodes { ${repeated(count, i => `a${i}: score`)} } } } }`,
   ],
+  ...partsOfPages.flatMap(part =>
+    [[100], [10, 100], [100, 100]].map((sizes): readonly [string, (count: number) => string] => [
+      `pages with ${part} below ${sizes.join(' times ')} companies`,
+      count =>
+        below(
+          sizes,
+          repeated(count, i => `a${i}: companies(first: 100) { ${part} }`),
+        ),
+    ]),
+  ),
   [
     "events of a page's companies",
     count =>
@@ -296,6 +312,19 @@ test('no random request blocks the event loop', async () => {
     const count = 1 + draw.below(98);
     if (draw.chance(0.4)) {
       await expectShort(draw.pick(queries)[1](count));
+      return;
+    }
+    if (draw.chance(0.2)) {
+      const size = () => draw.pick([1, 1 + draw.below(100), 100]);
+      const sizes = numbered(1 + draw.below(3), size);
+      const page = `first: ${draw.chance(0.1) ? 0 : size()}`;
+      const aliases = draw.pick([1, 1 + draw.below(10), count]);
+      await expectShort(
+        below(
+          sizes,
+          repeated(aliases, i => `a${i}: companies(${page}) { ${draw.pick(partsOfPages)} }`),
+        ),
+      );
       return;
     }
     const list = draw.pick(lists);

@@ -33,9 +33,10 @@ describe('the window of a page', () => {
           };
           const page = { ...(isLast ? { last: count } : { first: count }), ...ends };
           const expected = after !== undefined && after >= length ? [] : relayPage(items, page);
-          const { start, end } = windowOf(pageRequest(page, eventsWith()), length);
-          expect(items.slice(start, end)).toEqual(expected);
-          const { pageInfo, nodes } = connectionOf(eventsWith(), items.slice(start, end), start, length);
+          const window = windowOf(pageRequest(page, eventsWith()), length);
+          const shown = items.slice(window.start, window.end);
+          expect(shown).toEqual(expected);
+          const { pageInfo, nodes } = connectionOf(eventsWith(), window, length, () => shown);
           expect(nodes).toEqual(expected);
           const [head, tail] = [expected[0], expected.at(-1)];
           if (head === undefined || tail === undefined) return;
@@ -57,9 +58,9 @@ describe('the window of a page', () => {
       const seen: number[] = [];
       let last: string | null = null;
       for (let more = true; more; ) {
-        const { start, end } = windowOf(pageRequest({ last: size, before: last }, eventsWith()), length);
-        const indexes = Array.from({ length: end - start }, (_, index) => start + index);
-        const { pageInfo } = connectionOf(eventsWith(), indexes, start, length);
+        const window = windowOf(pageRequest({ last: size, before: last }, eventsWith()), length);
+        const indexes = Array.from({ length: window.end - window.start }, (_, index) => window.start + index);
+        const { pageInfo } = connectionOf(eventsWith(), window, length, () => indexes);
         seen.unshift(...indexes);
         [more, last] = [pageInfo.hasPreviousPage, pageInfo.startCursor];
       }

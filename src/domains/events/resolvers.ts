@@ -132,12 +132,11 @@ function connection(
   list: ListId,
   { events, start, totalItems, unfilteredTotalItems, updatesCursor }: EventWindowWithCursor,
 ) {
-  return {
-    ...connectionOf(list, events, start, totalItems),
-    unfilteredTotalCount: unfilteredTotalItems,
+  return Object.assign(
+    connectionOf(list, { start, end: start + events.length }, totalItems, () => events),
     // Undefined only where it is not selected.
-    updatesCursor: updatesCursor as string,
-  };
+    { unfilteredTotalCount: unfilteredTotalItems, updatesCursor: updatesCursor as string },
+  );
 }
 
 const extrasOf = (info: GraphQLResolveInfo): EventExtras => ({

@@ -39,8 +39,8 @@ interface ObjectGroup {
   readonly objects: number;
   /** How often they occur in the response. For a connection: once for each connection, whatever the size of its page. */
   readonly times: number;
-  /** Whether it is a connection, whose lists have the size of its page. */
-  readonly isPage: boolean;
+  /** The size of its page if it is a connection, whose lists have that length. */
+  readonly page: number | undefined;
   readonly market: ObjectGroup | undefined;
 }
 
@@ -122,7 +122,7 @@ export function estimateCost(
     const calls = typeof cost.calls === 'number' ? cost.calls : cost.calls(given);
     if (calls > 0) {
       const payer = (cost.per === 'Market' ? group.market : undefined) ?? group;
-      const payers = payer.isPage ? payer.times : payer.objects;
+      const payers = payer.page === undefined ? payer.objects : payer.times;
       charges.set(cost.shares === undefined ? path : `${payer.name}/${cost.shares}`, calls * payers);
     }
 
@@ -130,10 +130,11 @@ export function estimateCost(
     if (records > 0) filtered.set(path, records * group.objects);
 
     const isList = isListType(getNullableType(field.type));
-    // The lists of a connection are as long as its page, which `objects` of the group counts already.
-    const length = given.size ?? given.ids ?? cost.objects ?? (isList && !group.isPage ? listLength : 1);
+    // What the lists of a connection hold, `objects` of the group counts already.
+    const length = given.size ?? given.ids ?? cost.objects ?? (isList && group.page === undefined ? listLength : 1);
+    const items = isList ? (group.page ?? length) : 1;
     const value = cost.values ?? (isIntrospectionType(type) ? introspectionValue : 1);
-    values += group.times * (value * (isList ? length : 1) + argumentValue * given.values);
+    values += group.times * (value * items + argumentValue * given.values);
 
     if (node.selectionSet === undefined) return;
     const below = getNamedType(field.type);
@@ -143,8 +144,8 @@ export function estimateCost(
     const child: ObjectGroup = {
       name: isSameObject ? group.name : path,
       objects,
-      times: isList ? objects : group.times,
-      isPage: given.size !== undefined,
+      times: group.times * items,
+      page: given.size,
       market: group.market,
     };
     // The market of an object within a market is the same market.
@@ -153,7 +154,7 @@ export function estimateCost(
     walk(node.selectionSet, below, below.name === 'Market' ? { ...market, market } : child);
   }
 
-  walk(operation.selectionSet, root, { name: '', objects: 1, times: 1, isPage: false, market: undefined });
+  walk(operation.selectionSet, root, { name: '', objects: 1, times: 1, page: undefined, market: undefined });
   const sum = (amounts: ReadonlyMap<string, number>) => sumBy([...amounts.values()], amount => amount);
   return { calls: sum(charges), records: sum(filtered), values: Math.round(values) };
 }

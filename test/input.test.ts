@@ -368,8 +368,15 @@ test.each([
     `mutation ($value: String = "x") { createSearchCriteria(input: { searchInput: $value }) { __typename } }`,
     'input.searchInput',
   ],
+  [
+    'a member on many objects',
+    `query ($value: OrderDirection = ASC) { markets(ids: [1, 2, 3]) { companies(orderBy: { field: NAME, direction: $value }) { totalCount } } }`,
+    'orderBy.direction',
+  ],
+  ['a directive', 'query ($value: Boolean = true) { viewer @skip(if: $value) { team } }', 'if'],
 ])('names the argument for %s that is null despite the default of its variable', async (_, document, argument) => {
-  const { errors } = await gateway.query(document, { value: null });
+  const { status, data, errors } = await gateway.query(document, { value: null });
+  expect({ status, data }).toEqual({ status: 400, data: undefined });
   expect(codesOf(errors)).toEqual(badInput(argument));
   expect(service.calls).toEqual([]);
 });

@@ -31,7 +31,7 @@ export function invalidArgumentOf({ message, nodes }: GraphQLError, document: Do
 }
 
 /**
- * The argument that GraphQL itself finds invalid when it executes a field: a variable with a default is explicitly null. Its other parts were
+ * The argument of a field or directive that GraphQL itself finds invalid when it reads the values: a variable with a default is explicitly null. Its other parts were
  * validated before, so a single variable in it is at fault.
  */
 export function executedArgumentOf({ message, nodes, originalError }: GraphQLError): string | undefined {

@@ -1,7 +1,7 @@
 import { unwrapResolverError } from '@apollo/server/errors';
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { Abandoned, GatewayError } from '../errors.js';
-import { executedArgumentOf, withoutValue } from '../graphql/argument-errors.js';
+import { withoutValue } from '../graphql/argument-errors.js';
 
 /** Codes of errors that GraphQL itself finds in the document or its variables, where the request is well-formed otherwise. */
 export const documentErrors: ReadonlySet<string> = new Set([
@@ -38,8 +38,6 @@ export function maskError(
     const { argument } = formatted.extensions ?? {};
     return { message, ...place, extensions: { code, ...(argument !== undefined && { argument }) } };
   }
-  const argument = cause instanceof GraphQLError ? executedArgumentOf(cause) : undefined;
-  if (argument !== undefined) return { message, ...place, extensions: { code: 'BAD_USER_INPUT', argument } };
   if (!(cause instanceof Abandoned)) report(cause);
   return { message: 'Internal server error', ...place, extensions: { code: 'INTERNAL_SERVER_ERROR' } };
 }

@@ -60,6 +60,7 @@ const mutationCost: FieldCost = { calls: 1 };
  * @param document valid, and within the limits of `checkDocument`.
  * @param variables coerced.
  * @param statisticsLimit `EVENT_STATISTICS_LIMIT`.
+ * @throws GraphQLError for a variable that is null where an argument must not be: otherwise each object that has the field would report it.
  */
 export function estimateCost(
   schema: GraphQLSchema,
@@ -172,7 +173,7 @@ function argumentReader(variables: Readonly<Record<string, unknown>>, statistics
     const text = (node.arguments ?? []).map(({ loc }) => loc?.source.body.slice(loc.start, loc.end)).join();
     const id = ids.get(text) ?? ids.size;
     ids.set(text, id);
-    const values = valuesOf(field, node, variables);
+    const values: Readonly<Record<string, unknown>> = getArgumentValues(field, node, variables);
     const list = values.ids ?? values.nodeIds;
     return {
       id,
@@ -189,19 +190,6 @@ function argumentReader(variables: Readonly<Record<string, unknown>>, statistics
     byNode.set(node, given);
     return given;
   };
-}
-
-function valuesOf(
-  field: GraphQLField<unknown, unknown>,
-  node: FieldNode,
-  variables: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
-  try {
-    return getArgumentValues(field, node, variables);
-  } catch {
-    // A variable that is null where the argument must not be. The field itself reports it.
-    return {};
-  }
 }
 
 /** An invalid size counts as the largest; the field itself rejects it later. */

@@ -18,7 +18,7 @@ import {
 import { QueryTooComplex } from '../../errors.js';
 import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
-import { documentMessage, invalidArgumentOf, variableError } from '../argument-errors.js';
+import { documentMessage, executedArgumentOf, invalidArgumentOf, variableError } from '../argument-errors.js';
 import { createDeprecations } from '../deprecations.js';
 import { bounds, checkBound, checkDocument, checkLines } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
@@ -132,7 +132,13 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
       // Without variables, an operation has the same cost each time.
       const isConstant = definitions.length === 0;
       const sameCost = isConstant ? costs.get(operation) : undefined;
-      const estimate = () => estimateCost(schema, document, operation, coerced, statisticsLimit);
+      const estimate = () => {
+        try {
+          return estimateCost(schema, document, operation, coerced, statisticsLimit);
+        } catch (error) {
+          throw error instanceof GraphQLError ? badNull(error) : error;
+        }
+      };
       return andThen(sameCost ?? runYielding(client, estimate), cost => {
         if (isConstant) costs.set(operation, cost);
         info.estimatedCalls = cost.calls;
@@ -143,6 +149,11 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
       });
     },
   };
+}
+
+function badNull(error: GraphQLError): GraphQLError {
+  const argument = executedArgumentOf(error);
+  return argument === undefined ? error : badValue(error.message, argument, error.nodes);
 }
 
 /** Characters. Far more than a value of an enum or the name of a member. */

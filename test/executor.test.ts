@@ -29,6 +29,11 @@ test('executes every query of this project as graphql-js does', async () => {
   expect(plans).toBeGreaterThan(documents.length);
 });
 
+test('plans an operation beside one with variables of its own', async () => {
+  const text = 'query A { viewer { team } } query B($x: Boolean!) { viewer { team @include(if: $x) } }';
+  expect(await runs(text, 'A', 3, text)).toBe(3);
+});
+
 test('leaves no unhandled rejection when a list fails while its other items are pending', async () => {
   const document = parse('{ market(id: 1) { topics { label } } }');
   const failing = () => Promise.reject(new Error('too late to be reported'));

@@ -180,5 +180,5 @@ function isForGraphqlJs({ document, operationName, variables }: Run): boolean {
   const { errors, coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], variables);
   if (errors !== undefined) return true;
   const conditions = [...print(document).matchAll(/@(?:skip|include)\(if: \$(\w+)\)/g)].map(([, name = '']) => name);
-  return conditions.some(name => typeof coerced[name] !== 'boolean');
+  return conditions.some(name => coerced[name] === null);
 }

@@ -53,7 +53,7 @@ const maxPreparedConditions = 3;
 
 /**
  * The compiled executor, which plans every query and subscription. It leaves to graphql-js: mutations, invalid variables, and `@skip` or `@include` by a
- * variable that is not a boolean. A response about the schema is computed once for each document.
+ * variable that is null. A response about the schema is computed once for each document.
  */
 export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
   const plans = new LRUCache<string, OperationPlan>({ maxSize: maxCachedFields, sizeCalculation: ({ size }) => size });
@@ -101,7 +101,8 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     const parts = partsOf(document);
     const { fragments, conditions, hasDefer, plans: ofDocument } = parts;
     const values = conditions.map(name => variables[name]);
-    if (!values.every(value => typeof value === 'boolean')) return undefined;
+    // Another operation of the document may have a variable that this one does not.
+    if (values.includes(null)) return undefined;
 
     const isDeferred = defers && hasDefer;
     const key = keyOf(parts, operation, isDeferred, values);

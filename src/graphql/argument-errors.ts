@@ -99,8 +99,15 @@ export function variableError(
   }
   const argument = [...firstUseOf(name, document, operation), ...fault].join('.');
   const text = reason === undefined ? message : `Variable "$${name}" has an invalid value for "${argument}": ${reason}`;
-  return new GraphQLError(text, { nodes, extensions: { code: 'BAD_USER_INPUT', argument, http: { status: 400 } } });
+  return badValue(text, argument, nodes);
 }
+
+/** The error of an operation that is refused for a value of its variables. */
+export const badValue = (message: string, argument: string, nodes: GraphQLError['nodes']) =>
+  new GraphQLError(message, {
+    nodes: nodes ?? null,
+    extensions: { code: 'BAD_USER_INPUT', argument, http: { status: 400 } },
+  });
 
 /** The path of a variable within the arguments of the first field that uses it; only its name if no field does. */
 function firstUseOf(name: string, document: DocumentNode, operation: OperationDefinitionNode): readonly string[] {

@@ -101,6 +101,8 @@ export const costTable: Readonly<Record<string, FieldCost>> = {
     ...companies,
     records: ({ has }) => companiesPerMarket * (Number(has('filter')) + Number(has('orderBy'))),
   },
+  // An edge has a cursor, even where it is not selected.
+  'CompanyConnection.edges': { calls: 0, values: 3 },
   'Market.companyFacets': { ...companies, records: ({ has }) => companiesPerMarket * (has('filter') ? 2 : 1) },
   'CompanyFacets.operatesIn': objects(countries),
   'CompanyFacets.naics': objects(industries),

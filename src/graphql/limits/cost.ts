@@ -140,7 +140,7 @@ export function estimateCost(
     if (node.selectionSet === undefined) return;
     const below = getNamedType(field.type);
     // The nodes of a connection and those of its edges are the same objects.
-    const isSameObject = cost === noCost && field.args.length === 0;
+    const isSameObject = (cost === noCost || group.page !== undefined) && field.args.length === 0;
     const objects = group.objects * length;
     const child: ObjectGroup = {
       name: isSameObject ? group.name : path,

@@ -18,7 +18,7 @@ import {
 import { QueryTooComplex } from '../../errors.js';
 import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
-import { documentMessage, executedArgumentOf, invalidArgumentOf, variableError } from '../argument-errors.js';
+import { badValue, documentMessage, executedArgumentOf, invalidArgumentOf, variableError } from '../argument-errors.js';
 import { createDeprecations } from '../deprecations.js';
 import { bounds, checkBound, checkDocument, checkLines } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';

@@ -770,6 +770,39 @@ describe('Redis', () => {
     expect((await getOrLoad(elsewhere, scope, tagged, never)).source).toBe('network');
   });
 
+  /** The key of a tag's generation. */
+  const generationKey = (redis: RedisClient, tag: string) => `mig:generation:${testFleet(redis)}:${tag}`;
+
+  test('with a key of another type in place of a generation: the key is replaced, by a read and by a write', async () => {
+    const { redis, cache, admin } = await ownRedis();
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    const source = async () => (await getOrLoad(cache, scope, lookup('a', { tag: 'market:7' }), never)).source;
+    await source();
+    for (const replace of [source, () => cache.generations.renew('market:7')]) {
+      await admin.unlink(generationKey(redis, 'market:7'));
+      await admin.lpush(generationKey(redis, 'market:7'), 'of another type');
+      await replace();
+      expect(await admin.type(generationKey(redis, 'market:7'))).toBe('string');
+      await source();
+      expect(await source()).toBe('memory');
+    }
+    expect(faults).toEqual([]);
+  });
+
+  test('that refuses one key and not another: no write waits longer than Redis takes to move', async () => {
+    const { redis, cache, admin } = await ownRedis();
+    await admin.call('ACL', 'SETUSER', 'default', 'resetkeys', `~${generationKey(redis, 'market:8')}`);
+    // Both answers come at once.
+    redis.stream.cork();
+    const writes = ['market:7', 'market:8'].map(tag => cache.generations.renew(tag));
+    redis.stream.uncork();
+    await writes[1];
+    expect(faults).toEqual(['SET']);
+    const now = performance.now.bind(performance);
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + 5 * second);
+    await Promise.all(writes);
+  });
+
   /** A process with a connection of its own to a server, which can be cut. */
   async function processWithNetwork({ port }: { port: number }) {
     const network = await startNetwork(() => port);

@@ -3,16 +3,19 @@ import { Redis } from 'ioredis';
 import { request } from 'undici';
 import type { Scope } from '../src/auth/credentials.js';
 import { Secret } from '../src/config/secret.js';
-import type { Generations } from '../src/data/cache/generations.js';
+import { type Generations, writePurge } from '../src/data/cache/generations.js';
 import { scopedKey } from '../src/data/cache/keys.js';
 import { createSigner } from '../src/data/cache/signer.js';
 import { createRedisTier } from '../src/data/cache/tiers.js';
+import { redisPollStore } from '../src/data/polling/redis-poll-store.js';
+import { RedisCounter } from '../src/data/redis.js';
+import { createRevocations } from '../src/domains/sessions/revocations.js';
 import { createResponseCacheStore } from '../src/http/response-cache/store.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { type RedisServer, startRedis } from './support/redis.js';
-import { sharedStore } from './support/shared-store.js';
+import { sharedStore, testFleet } from './support/shared-store.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
@@ -117,6 +120,32 @@ describe('A gateway that finds in Redis what no gateway wrote', () => {
       }
     });
   });
+});
+
+test('A value of another type is replaced, also where it would never expire', async () => {
+  const put = async (key: string) => {
+    await redis.del(key);
+    await redis.lpush(key, 'of another type');
+  };
+  const writes: Record<string, () => Promise<unknown>> = {
+    'mig:count:client': () =>
+      new RedisCounter({ keyPrefix: 'mig:count', points: 2, duration: 60, storeClient: redis }).consume('client'),
+    [`mig:live:${sharedStore(redis).namespace}:{topic}:generation:claim`]: async () => {
+      const store = redisPollStore(sharedStore(redis), 1_000);
+      await store.claim('topic', 'generation', 'gateway').finally(() => store.close());
+    },
+    'mig:sessions:revoked': () => createRevocations(redis, silentTelemetry).add('session', Date.now() + 60_000),
+    [`mig:purge:${testFleet(redis)}`]: () => writePurge(redis, testFleet(redis), 'all'),
+  };
+  for (const [key, write] of Object.entries(writes)) {
+    await put(key);
+    await write();
+    expect([key, await redis.type(key)]).not.toEqual([key, 'list']);
+    expect([key, await redis.exists(key)]).toEqual([key, 1]);
+  }
+  // A count that is text never expires, either.
+  await redis.set('mig:count:client', 'text');
+  expect(await writes['mig:count:client']?.()).toMatchObject({ consumedPoints: 1 });
 });
 
 test('Gateways in all phases of a rotation of the secret answer alike over one Redis, and find nothing malformed', async () => {

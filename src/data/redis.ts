@@ -160,6 +160,21 @@ export async function countFaults<T>(telemetry: RedisTelemetry, command: string,
   }
 }
 
+/**
+ * Runs a command that uses one key. If the key has a value of another type, which no gateway wrote, it is removed, and the command runs again: such a key
+ * may never expire. @throws an error of Redis.
+ */
+export async function replacingOtherType<T>(redis: RedisClient, key: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    // A script of an older Redis has other words in front.
+    if (!/WRONGTYPE|not an integer/.test((error as Error).message)) throw error;
+    await redis.unlink(key);
+    return run();
+  }
+}
+
 /** What a span says about the server of a client. A Cluster has several. */
 export function redisAttributes(client: RedisClient): Attributes {
   if (client instanceof Cluster) return {};
@@ -200,8 +215,25 @@ export function createRedisGuard(telemetry: RedisTelemetry): RedisGuard {
   };
 }
 
+/** How the library adds to a count, which its types do not have. */
+const { _upsert: increment } = RateLimiterRedis.prototype as unknown as {
+  _upsert(this: RateLimiterRedis, key: string, ...rest: readonly unknown[]): Promise<unknown>;
+};
+
 /** A count in Redis for a window of time. The library would turn a reply that is no count of it into `NaN`, which never reaches the limit. */
 export class RedisCounter extends RateLimiterRedis {
+  readonly #redis: RedisClient;
+
+  constructor(options: ConstructorParameters<typeof RateLimiterRedis>[0] & { readonly storeClient: RedisClient }) {
+    super(options);
+    this.#redis = options.storeClient;
+  }
+
+  /** Overrides how the library adds to a count. @throws an error of Redis. */
+  _upsert(key: string, ...rest: readonly unknown[]): Promise<unknown> {
+    return replacingOtherType(this.#redis, key, () => increment.call(this, key, ...rest));
+  }
+
   /** Overrides how the library reads the reply of its script. @throws ZodError */
   _getRateLimiterRes(_: string, added: number, reply: unknown): RateLimiterRes {
     const windowMs = this.duration * 1_000;

@@ -6,7 +6,7 @@ import type { Scope } from '../../auth/credentials.js';
 import { atMost } from '../../lib/lru-bounds.js';
 import { sharedRun } from '../../lib/run.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { countFaults, createRedisGuard, moveMs, onServerLost, type RedisClient } from '../redis.js';
+import { countFaults, createRedisGuard, moveMs, onServerLost, type RedisClient, replacingOtherType } from '../redis.js';
 import type { FleetNamespace } from '../shared-store.js';
 
 /**
@@ -77,6 +77,14 @@ export function localGenerations(): Generations {
 
 const keyOf = (namespace: FleetNamespace, tag: string) => `mig:generation:${namespace}:${tag}`;
 
+/** Sets a token, or only a new one, and returns the one before. @throws an error of Redis. */
+const setToken = (redis: RedisClient, key: string, token: string, onlyNew = false) =>
+  replacingOtherType(redis, key, () =>
+    onlyNew
+      ? redis.set(key, token, 'EX', lifetimeSeconds, 'NX', 'GET')
+      : redis.set(key, token, 'EX', lifetimeSeconds, 'GET'),
+  );
+
 /** Replaces the token of a tag in Redis, and returns the new one. @param write becomes unsettled where the token before was. @throws an error of Redis. */
 export async function renewGeneration(
   redis: RedisClient,
@@ -86,7 +94,7 @@ export async function renewGeneration(
 ): Promise<string> {
   const key = keyOf(namespace, tag);
   const token = randomUUID();
-  write.isUnsettled ||= isUnsettled(await redis.set(key, token, 'EX', lifetimeSeconds, 'GET'));
+  write.isUnsettled ||= isUnsettled(await setToken(redis, key, token));
   if (!write.isUnsettled) return token;
   const unsettledToken = `${unsettledPrefix}${token}`;
   await redis.set(key, unsettledToken, 'EX', unsettledSeconds);
@@ -105,9 +113,10 @@ export async function writePurge(
   namespace: FleetNamespace,
   scopes: readonly Scope[] | typeof all,
 ): Promise<void> {
-  const fields = scopes === all ? [all] : scopes;
-  await redis.hset(epochsKey(namespace), Object.fromEntries(fields.map(field => [field, randomUUID()])));
-  await redis.expire(epochsKey(namespace), lifetimeSeconds);
+  const key = epochsKey(namespace);
+  const epochs = Object.fromEntries((scopes === all ? [all] : scopes).map(scope => [scope, randomUUID()]));
+  await replacingOtherType(redis, key, () => redis.hset(key, epochs));
+  await redis.expire(key, lifetimeSeconds);
 }
 
 /**
@@ -151,7 +160,7 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
       if (renewed === undefined || renewed.has(tag)) {
         // Reads as a write does, so that a Redis that refuses writes, such as a replica or a full one, is not trusted: it would miss the next renewal.
         const token = randomUUID();
-        const before = await redis.set(keyOf(namespace, tag), token, 'EX', lifetimeSeconds, 'NX', 'GET');
+        const before = await setToken(redis, keyOf(namespace, tag), token, true);
         if (before === null) return token;
         if (isToken(before)) return before;
         telemetry.malformed('generation');
@@ -191,7 +200,8 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
       await pay(tag);
       if (!owed.has(tag)) return;
       void payAll();
-      const giveUpAt = failingSince + moveMs;
+      // Another tag may be renewed at the same time, although this one fails.
+      const giveUpAt = Math.min(failingSince, performance.now()) + moveMs;
       while (owed.has(tag) && performance.now() < giveUpAt) await pause();
     },
     epochOf: scope => `${epochs[all] ?? ''}${epochs[scope] ?? ''}`,

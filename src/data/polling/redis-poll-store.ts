@@ -1,5 +1,5 @@
 import { createSignedJson } from '../cache/signer.js';
-import { countFaults, subscriberOf } from '../redis.js';
+import { countFaults, replacingOtherType, subscriberOf } from '../redis.js';
 import type { SharedStore } from '../shared-store.js';
 import { type PollStore, timesFor } from './poll-store.js';
 import { type StateMessage, stateMessageSchema } from './state-message.js';
@@ -37,7 +37,8 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
     claimMs,
     async claim(topic, generation, holder) {
       const key = redisKey(topic, generation, 'claim');
-      const current = await countFaults(telemetry, 'SET', () => redis.set(key, holder, 'PX', claimMs, 'NX', 'GET'));
+      const set = () => redis.set(key, holder, 'PX', claimMs, 'NX', 'GET');
+      const current = await countFaults(telemetry, 'SET', () => replacingOtherType(redis, key, set));
       if (current === holder) await countFaults(telemetry, 'PEXPIRE', () => redis.pexpire(key, claimMs));
       return current === null || current === holder;
     },

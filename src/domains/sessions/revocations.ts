@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { createRedisGuard, type RedisClient } from '../../data/redis.js';
+import { createRedisGuard, type RedisClient, replacingOtherType } from '../../data/redis.js';
 import { atMost } from '../../lib/lru-bounds.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
@@ -31,7 +31,8 @@ export function createRevocations(
     // A later sign-out has saved them all, or their sessions have expired.
     if (saving.length === 0) return;
     const saved = await guard('ZADD', async () => {
-      await client.zadd(redisKey, ...saving.flatMap(([session, endsAt]) => [endsAt, session]));
+      const members = saving.flatMap(([session, endsAt]) => [endsAt, session]);
+      await replacingOtherType(client, redisKey, () => client.zadd(redisKey, ...members));
       await client.zremrangebyscore(redisKey, '-inf', Date.now());
       return true;
     });

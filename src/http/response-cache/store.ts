@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { Generations } from '../../data/cache/generations.js';
 import { hashedKey, type ScopedKey } from '../../data/cache/keys.js';
 import type { Signer } from '../../data/cache/signer.js';
-import { createRedisGuard } from '../../data/redis.js';
+import { createRedisGuard, replacingOtherType } from '../../data/redis.js';
 import type { SharedStore } from '../../data/shared-store.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
 import type { Telemetry } from '../../observability/telemetry.js';
@@ -54,7 +54,7 @@ export function createResponseCacheStore({ bytes, shared, generations, telemetry
 
   async function fromRedis(key: ScopedKey, { redis, signer, namespace }: SharedStore) {
     const name = redisKey(namespace, key);
-    const found = await guarded('GET', () => redis.getBuffer(name));
+    const found = await guarded('GET', () => replacingOtherType(redis, name, () => redis.getBuffer(name)));
     if (found == null) return undefined;
     let response: CachedResponse;
     try {

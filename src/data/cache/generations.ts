@@ -19,6 +19,8 @@ export interface Generations {
   current(tag: string): Promise<string | undefined>;
   /** The current token if this process knows it without a call to Redis; undefined if it is in Redis, where another process may replace it. */
   known(tag: string): string | undefined;
+  /** How many tokens this process has replaced, or is replacing. */
+  readonly renewals: number;
   /**
    * Replaces the token of a tag, which invalidates all entries with this tag. If Redis cannot be reached, waits for as long as Redis takes to move to
    * another server. Never rejects: a token that could not be replaced in this time is replaced when Redis is back.
@@ -67,6 +69,8 @@ export function localGenerations(): Generations {
   return {
     known,
     current: async tag => known(tag),
+    // Only counts where tokens can be unknown.
+    renewals: 0,
     async renew(tag, unsettled) {
       renewed(tag, unsettled);
     },
@@ -125,6 +129,7 @@ export async function writePurge(
  * `modelVersion` share both: a write or a purge through one invalidates the entries of all.
  */
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
+  let renewals = 0;
   /** The last write to each tag whose new token is not in Redis yet. */
   const owed = new Map<string, { isUnsettled: boolean }>();
   let failingSince = Number.POSITIVE_INFINITY;
@@ -195,7 +200,11 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
   return {
     known: () => undefined,
     current: async tag => (performance.now() >= trustedFrom && !owed.has(tag) ? currentOf(tag) : undefined),
+    get renewals() {
+      return renewals;
+    },
     async renew(tag, unsettled = false) {
+      renewals += 1;
       owed.set(tag, { isUnsettled: unsettled || owed.get(tag)?.isUnsettled === true });
       await pay(tag);
       if (!owed.has(tag)) return;

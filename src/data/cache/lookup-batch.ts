@@ -3,13 +3,14 @@ import type { Span } from '../../observability/operation-info.js';
 import type { Source } from '../../observability/response-metadata.js';
 import type { Receiver } from '../upstream/call.js';
 import type { Entry } from './entry.js';
-import { isUnsettled } from './generations.js';
+import { type Generations, isUnsettled } from './generations.js';
 import type { Keys, ScopedKey } from './keys.js';
 import type { Load, Loaded, Lookup, LookupOutcome, LookupResult } from './lookup.js';
 import { anyGeneration, freshEntries, type MemoryTier, type RedisTier } from './tiers.js';
 
 /** What all batches of a cache share: its tiers, and one load for equal look-ups. */
 export interface CacheState {
+  readonly generations: Pick<Generations, 'renewals'>;
   readonly memory: MemoryTier;
   readonly redis: RedisTier | undefined;
   readonly inFlight: Map<ScopedKey, InFlight>;
@@ -61,7 +62,11 @@ export class LookupBatch implements Receiver<Loaded> {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    const { memory, inFlight: all } = this.#state;
+    const {
+      memory,
+      inFlight: all,
+      generations: { renewals },
+    } = this.#state;
     const started: InFlight[] = [];
     this.#missing = lookups.length;
     for (const [index, lookup] of lookups.entries()) {
@@ -73,9 +78,9 @@ export class LookupBatch implements Receiver<Loaded> {
         this.#missing -= 1;
         continue;
       }
-      // The last key, which the same record without embeddings does not have.
+      // The last key, which the same record without embeddings does not have. A read after a write joins no load from before it.
       const last = lookup.keys.at(-1);
-      const key = (generation === undefined ? last : `${last} ${generation}`) as ScopedKey;
+      const key = (lookup.tag === undefined ? last : `${last} ${generation ?? renewals}`) as ScopedKey;
       let inFlight = all.get(key);
       if (inFlight === undefined) {
         inFlight = { key, lookup, generation, isCacheable, loader: this, waiters: [] };

@@ -25,7 +25,10 @@ export interface Reply {
   readonly unreadable?: UnreadableBody | undefined;
 }
 
-/** The bounds of a reply's body. Within them, no step of reading it takes much longer than 50 milliseconds. */
+/**
+ * The bounds of a reply's body. Within them, a step of reading usually takes no longer than 50 milliseconds. The slowest ones measured: 230 for 30 MB of
+ * escaped quotes, 148 for 34 MB of companies in Japanese.
+ */
 interface BodyBounds extends JsonBounds {
   /** As it comes over the wire. */
   readonly bytes: number;

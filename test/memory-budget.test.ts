@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Vector } from '../src/data/vector.js';
 import { ResponseVector, responseBytes, responseText } from '../src/graphql/response-text.js';
 import { cacheBytes, heapFlags, heapLimit } from '../src/lib/heap.js';
@@ -129,6 +129,47 @@ test('a response above the size limit is refused by each transport before it is 
   await ended;
   expect(results[0].errors[0].extensions.code).toBe('QUERY_TOO_COMPLEX');
   await until(async () => (await held()) === 0);
+});
+
+describe('a response in parts', () => {
+  const send = (fields: string) =>
+    fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers: {
+        ...demoHeaders,
+        'content-type': 'application/json',
+        accept: 'multipart/mixed;incrementalSpec=v0.2,application/json',
+      },
+      body: JSON.stringify({ query: `{ market(id: 1) { ${fields} } }` }),
+    });
+  const isCounted = async () =>
+    (await counted(gateway.url, 'gateway_requests_total', { outcome: 'QUERY_TOO_COMPLEX' })) === 1 &&
+    (await held()) === 0;
+  const tooLarge = expect.objectContaining({ extensions: expect.objectContaining({ code: 'QUERY_TOO_COMPLEX' }) });
+  beforeEach(() => start({ total: 100 * mebibyte, perOwner: 50 * mebibyte, perResponse: 4 * mebibyte }));
+
+  test('is refused with a code and a status if its first part is too large', async () => {
+    const response = await send('a: esg b: esg ... @defer { id }');
+    expect([response.status, response.headers.get('content-type')]).toEqual([400, 'application/json; charset=utf-8']);
+    expect(await response.json()).toEqual({ errors: [tooLarge] });
+    await until(isCounted);
+  });
+
+  test('ends with the error of a later part that is too large, for each fragment that is missing', async () => {
+    const response = await send('id ... @defer { a: esg b: esg } ... @defer { c: esg d: esg }');
+    const text = await response.text();
+    expect(response.status).toBe(200);
+    const [first, ...later] = text
+      .split(/\r\n---(?:--\r\n|\r\n.*\r\n\r\n)/)
+      .filter(part => part !== '')
+      .map(part => JSON.parse(part));
+    expect(first).toMatchObject({ data: { market: { id: '1' } }, hasNext: true });
+    expect(later).toEqual([
+      { completed: first.pending.map(({ id }: { id: string }) => ({ id, errors: [tooLarge] })), hasNext: false },
+    ]);
+    expect(text).toMatch(/\r\n-----\r\n$/);
+    await until(isCounted);
+  });
 });
 
 describe('A response above 10 MB', () => {

@@ -1,22 +1,28 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import type { GraphQLError, GraphQLFormattedError } from 'graphql';
+import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import type { PlannedResult } from '../../graphql/executor/defer.js';
 import { responseBytes } from '../../graphql/response-text.js';
 import { joinBytes } from '../../lib/body.js';
 import type { Claim } from '../../lib/memory-budget.js';
 import { outcomeOfErrors } from '../../observability/operation-info.js';
 import { type ResponseMetadata, responseExtensions, skippedError } from '../../observability/response-metadata.js';
+import { stateOf } from '../request-state.js';
 
 /** Incremental delivery v0.2, as `acceptsParts` knows it. */
 export const partsContentType = 'multipart/mixed; boundary="-"; incrementalSpec=v0.2';
 
 /** A response in parts. It stands in place of the data of an ordinary response. */
 export class MultipartResponse {
-  readonly parts: AsyncIterable<object>;
+  readonly first: object;
+  readonly later: AsyncIterable<object>;
+  /** The last part, in place of one that cannot be sent. */
+  readonly failed: (error: unknown) => object;
 
-  constructor(parts: AsyncIterable<object>) {
-    this.parts = parts;
+  constructor(first: object, later: AsyncIterable<object>, failed: (error: unknown) => object) {
+    this.first = first;
+    this.later = later;
+    this.failed = failed;
   }
 }
 
@@ -40,8 +46,9 @@ export function multipartResponse(
   // Now, because an error may change the headers of the response.
   const first = { ...formatted(errors, true), data, pending, hasNext: true };
 
+  /** The ids of the fragments that the client waits for. */
+  const waiting = new Set(pending.map(({ id }) => id));
   async function* parts(): AsyncGenerator<object> {
-    yield first;
     for await (const { incremental = [], completed = [], ...part } of later) {
       const last = incremental.length - 1;
       const masked = {
@@ -56,6 +63,8 @@ export function multipartResponse(
       };
       if (part.hasNext) {
         yield masked;
+        for (const { id } of part.pending ?? []) waiting.add(id);
+        for (const { id } of completed) waiting.delete(id);
         continue;
       }
       const extensions = responseExtensions(metadata);
@@ -65,29 +74,40 @@ export function multipartResponse(
       yield { extensions, hasNext: false };
     }
   }
-  return new MultipartResponse(parts());
+  const failed = (error: unknown) => {
+    const errors = formatted([new GraphQLError('', { originalError: error as Error })]);
+    return { completed: [...waiting].map(id => ({ id, ...errors })), hasNext: false };
+  };
+  return new MultipartResponse(first, parts(), failed);
 }
 
 const opening = Buffer.from('\r\n---');
 const partHead = Buffer.from('\r\ncontent-type: application/json; charset=utf-8\r\n\r\n');
 const closing = Buffer.from('--\r\n');
 
-/** Sends each part as soon as it is there and the client has read those before it. */
-export function sendInParts(reply: FastifyReply, { parts }: MultipartResponse, claim: Claim | undefined): FastifyReply {
+/**
+ * Sends each part as soon as it is there and the client has read those before it.
+ * @throws QueryTooComplex, Overloaded, RateLimited where the first part cannot be sent. A later one is replaced by the error.
+ */
+export function sendInParts(
+  reply: FastifyReply,
+  { first, later, failed }: MultipartResponse,
+  claim: Claim | undefined,
+): FastifyReply {
+  // What was read stays counted, because later parts are made of it too.
+  const ofPart = claim?.another();
+  stateOf(reply.request.raw).whenClosed(() => ofPart?.release());
+  const bytesOf = (part: object) => joinBytes([partHead, ...responseBytes(part, ofPart).parts, opening]);
   async function* chunks(): AsyncGenerator<Buffer> {
-    yield opening;
-    for await (const part of parts) {
-      // What was read stays counted, because later parts are made of it too.
-      const ofPart = claim?.another();
-      try {
-        const { parts: bytes } = responseBytes(part, ofPart);
-        yield joinBytes([partHead, ...bytes, opening]);
-      } finally {
-        ofPart?.release();
-      }
+    try {
+      for await (const part of later) yield bytesOf(part);
+    } catch (error) {
+      yield bytesOf(failed(error));
     }
     yield closing;
   }
+  const stream = Readable.from(chunks(), { objectMode: false });
+  stream.unshift(joinBytes([opening, bytesOf(first)]));
   // Proxies such as nginx would buffer the parts otherwise.
-  return reply.header('x-accel-buffering', 'no').send(Readable.from(chunks(), { objectMode: false }));
+  return reply.header('x-accel-buffering', 'no').send(stream);
 }

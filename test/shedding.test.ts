@@ -11,6 +11,7 @@ import { demoHeaders, startGateway, type TestGateway } from './support/gateway.j
 import { startWithHeld } from './support/held-service.js';
 import { hold } from './support/hold.js';
 import { counted } from './support/metrics.js';
+import { get, rawConnection } from './support/raw-http.js';
 import { overWebsocket, rawSocket } from './support/streams.js';
 import { hangMs, until } from './support/until.js';
 
@@ -101,6 +102,20 @@ describe('with as many requests in flight as there may be', () => {
     await until(isReady);
     expect((await gateway.query(quick)).status).toBe(200);
   });
+});
+
+test('a GET is in flight although its body, which is never read, has not arrived', async () => {
+  const held = await startWithHeld(/topics/, { MAX_REQUESTS_IN_FLIGHT: '2' });
+  const { url } = held.gateway;
+  const headers = [`x-api-key: ${demoHeaders['x-api-key']}`, 'apollo-require-preflight: 1', 'content-length: 5'];
+  const bytes = get(`/graphql?query=${encodeURIComponent(slow)}`, headers);
+  const raws = [1, 2].map(() => rawConnection(url, bytes));
+  try {
+    await until(async () => (await statusOf(`${url}/readyz`)) === 503);
+  } finally {
+    for (const { socket } of raws) socket.destroy();
+    await held.close();
+  }
 });
 
 describe('the limit of operations at once', () => {

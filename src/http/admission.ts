@@ -70,7 +70,9 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   function receive(state: RequestState): void {
     // Streams stay open as long as their client listens, and have a limit of their own.
     const isCounted = state.path !== '/graphql/stream';
-    if (!hasBody(state.request.headers)) {
+    const { method = '', headers } = state.request;
+    // The body of a GET is never read.
+    if (!hasBody(headers) || /^(GET|HEAD)$/.test(method)) {
       if (isCounted) countInFlight(state);
       return;
     }

@@ -118,6 +118,20 @@ test('a GET is in flight although its body, which is never read, has not arrived
   }
 });
 
+test('a GET that accepts a page counts as an operation where there is no page', async () => {
+  const held = await startWithHeld(/topics/, { INTROSPECTION: 'false' });
+  const { url } = held.gateway;
+  const headers = [`x-api-key: ${demoHeaders['x-api-key']}`, 'apollo-require-preflight: 1', 'accept: text/html, */*'];
+  const { socket } = rawConnection(url, get(`/graphql?query=${encodeURIComponent(slow)}`, headers));
+  try {
+    await until(() => held.held() > 0);
+    expect(await counted(url, 'gateway_operations_running')).toBe(1);
+  } finally {
+    socket.destroy();
+    await held.close();
+  }
+});
+
 describe('the limit of operations at once', () => {
   let delay: number;
   let limit: ConcurrencyLimit;

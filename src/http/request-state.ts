@@ -8,7 +8,7 @@ import { normalizedUrl, pathOf } from '../lib/network.js';
 import type { MaybePromise } from '../lib/run.js';
 import type { OperationInfo, Span } from '../observability/operation-info.js';
 import type { CachedResponse, HeaderList } from './response-cache/store.js';
-import { opensPage, Refused } from './web-safety.js';
+import { Refused } from './web-safety.js';
 
 /** The largest body of a request, in bytes. */
 export const maxBodyBytes = 1024 * 1024;
@@ -120,9 +120,9 @@ export class RequestState {
   }
 }
 
-/** Whether a request executes an operation that ends with its response. A browser that opens the page for people does not. */
-export const isExecution = ({ path, request }: RequestState) =>
-  path === '/graphql' && (request.method === 'POST' || (request.method === 'GET' && !opensPage(request)));
+/** Whether a request executes an operation that ends with its response. A browser that opens the page for people counts for a moment. */
+export const isExecution = ({ path, request: { method } }: RequestState) =>
+  path === '/graphql' && (method === 'POST' || method === 'GET');
 
 /**
  * Reads the body of a request once; later callers get the same buffer. Returns, and does not throw, an Error if the body cannot be

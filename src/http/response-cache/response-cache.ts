@@ -22,7 +22,7 @@ import {
   type Stage,
   stateOf,
 } from '../request-state.js';
-import { acceptsParts, withoutParts } from '../web-safety.js';
+import { acceptsParts, opensPage, withoutParts } from '../web-safety.js';
 import { type CachedResponse, type HeaderList, type ResponseCacheStore, represent } from './store.js';
 
 /** Headers that decide, besides `accept`, the body and the credential, what the response is. */
@@ -202,7 +202,8 @@ export function responseKey(
 
 function isCandidate(state: RequestState): boolean {
   const { method, headers } = state.request;
-  if (!isExecution(state) || reportHeaders.some(name => headers[name] !== undefined)) return false;
+  if (!isExecution(state) || opensPage(state.request) || reportHeaders.some(name => headers[name] !== undefined))
+    return false;
   return method === 'GET' || headers['content-type']?.startsWith('application/json') === true;
 }
 

@@ -12,7 +12,7 @@ import type { Connections } from './connections.js';
 import type { ConcurrencyLimit } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
 import { monitoringPaths } from './monitoring/readiness.js';
-import { type Handler, isExecution, type RequestState, type Stage } from './request-state.js';
+import { type Handler, isExecution, type RequestState, readBody, type Stage } from './request-state.js';
 import { faultOf, hasBody } from './web-safety.js';
 
 /**
@@ -144,12 +144,16 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   /** Stands behind the response cache: bounds how many of the other requests for GraphQL are executed at once. */
   const executionStage: Stage = fastify => state => {
     if (!isExecution(state)) return fastify(state);
-    // The client has hung up while it sent the body: no one waits for an answer.
-    if (state.response.destroyed) return undefined;
-    const end = concurrency.begin(clientOf(state.address, state.scope));
-    if (end === undefined) state.refusal = shed('concurrency');
-    else state.countUntilReleased(end);
-    return fastify(state);
+    // An upload that is not finished takes no operation's place.
+    return andThen(state.request.method === 'POST' ? readBody(state.request) : undefined, body => {
+      // The client has hung up while it sent the body: no one waits for an answer.
+      if (state.response.destroyed) return undefined;
+      if (body instanceof Error) return fastify(state);
+      const end = concurrency.begin(clientOf(state.address, state.scope));
+      if (end === undefined) state.refusal = shed('concurrency');
+      else state.countUntilReleased(end);
+      return fastify(state);
+    });
   };
 
   return {

@@ -9,6 +9,7 @@ import { type Dispatcher, errors } from 'undici';
 import { AcceptedScopes } from '../src/auth/accepted-scopes.js';
 import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Secret } from '../src/config/secret.js';
+import { errorOfReply } from '../src/data/upstream/call-errors.js';
 import { Exchange, type ReplyLimits } from '../src/data/upstream/exchange.js';
 import { parseReply, type Reply, replyText } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
@@ -18,6 +19,7 @@ import { Bulkhead } from '../src/lib/bulkhead.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import type { Telemetry } from '../src/observability/telemetry.js';
 import { collectGarbage } from './support/collect-garbage.js';
+import { cpuTimeOf } from './support/cpu-time.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { type Handler, reply, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
@@ -821,6 +823,36 @@ describe('a refusal', () => {
     const seen = inspect(failure, { depth: 9 }).replace(failure.stack ?? '', failure.message);
     for (const hidden of [key, '10.0.0.1', '127.0.0.1', service.origin, 'gateway at'])
       expect(seen).not.toContain(hidden);
+  });
+
+  test.each([
+    'example.com',
+    'example.com.',
+    '"example.com".',
+    'example.com, or',
+    'other.example. Is it EXAMPLE.COM?',
+    'https://see.example/ (example.com)',
+  ])('names the listed values that its message has as words: %s', text => {
+    const request = {
+      safe: true,
+      argument: 'input',
+      listed: { argument: 'input.list', values: ['example.com', 'le'] },
+    };
+    const refused = { status: 400, headers: {}, body: Buffer.from(JSON.stringify({ message: `No ${text}` })) };
+    const isNamed = !text.includes('?');
+    expect(errorOfReply(refused as unknown as Reply, request).message).toBe(
+      `The service rejected the request as invalid${isNamed ? ': example.com' : ''}`,
+    );
+  });
+
+  test('is read in a time that does not depend on the characters of its message', () => {
+    const request = { safe: true, argument: 'input', listed: { argument: 'input.list', values: ['example.com'] } };
+    const timeFor = (character: string) => {
+      const body = Buffer.from(JSON.stringify({ message: character.repeat(60_000) }));
+      return cpuTimeOf(() => errorOfReply({ status: 400, headers: {}, body } as unknown as Reply, request));
+    };
+    // A time that grows with the square of a run of dots is more than a thousand times as long.
+    expect(timeFor('.') / timeFor('a')).toBeLessThan(40);
   });
 
   test('is what a redirect becomes, which is not followed', async () => {

@@ -167,10 +167,11 @@ const hasWord = (text: string, path: string) => text.match(/\w+/g)?.includes(pat
 
 const maxNamedValues = 10;
 
-/** The first values that a text holds as words. Case does not matter. */
+/** The first values that a text holds as words, perhaps at the end of a sentence. Case does not matter. */
 function valuesIn(text: string, values: readonly string[]): readonly string[] {
-  const words = new Set(text.toLowerCase().match(/[^\s"'`,;:()[\]{}<>]*[^\s"'`,;:()[\]{}<>.]/g));
-  return values.filter(value => words.has(value.toLowerCase())).slice(0, maxNamedValues);
+  const words = text.toLowerCase().match(/[^\s"'`,;:()[\]{}<>]+/g) ?? [];
+  const named = new Set(words.flatMap(word => [word, word.replace(/\.$/, '')]));
+  return values.filter(value => named.has(value.toLowerCase())).slice(0, maxNamedValues);
 }
 
 const maxProblemBytes = 64 * 1024;

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { readConfig } from '../src/config/config.js';
 import { ConfigurationError } from '../src/config/configuration-error.js';
+import { withoutValue } from '../src/graphql/argument-errors.js';
 import { cursorOf, eventsWith } from './support/calls-table.js';
+import { cpuTimeOf } from './support/cpu-time.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, fakeWire } from './support/wire.js';
 import { wrongEnvironment } from './support/wrong-environment.js';
@@ -586,6 +588,15 @@ describe('the argument of an error that GraphQL itself finds', () => {
   ])('does not repeat a literal %s', async (_, document, message) => {
     const { errors } = await gateway.query(document, { x: null });
     expect(errors?.map(error => error.message)).toEqual([message]);
+  });
+
+  test('is looked for in a time that does not depend on the names in a message', () => {
+    const timeFor = (name: string) => {
+      const message = `Field "${name.repeat(90_000 / name.length)}" is not defined by type "EventFilter".`;
+      return cpuTimeOf(() => withoutValue(message));
+    };
+    // A time that grows with the square is more than five hundred times as long.
+    expect(timeFor(' cannot represent ') / timeFor('a')).toBeLessThan(100);
   });
 
   test.each<[string, string, unknown, string]>([

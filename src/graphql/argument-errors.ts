@@ -122,7 +122,7 @@ const repeatedValues: readonly (readonly [RegExp, string])[] = [
   [/^(Syntax Error: .*?(?:String|Int|Float)) ".*"\.$/s, '$1.'],
   [/^(Expected value of type "[^"]*"), found .*$/s, '$1.'],
   [/^(Argument "\w+" has) (invalid value) .*$/s, '$1 an $2.'],
-  [/( cannot represent [^:]*): .*$/s, '$1.'],
+  [/( cannot represent [^:]{0,100}): .*$/s, '$1.'],
 ];
 
 /** A message of GraphQL without the value, which may be a secret that was put into the wrong place. */

@@ -10,8 +10,8 @@ const byTime: Compare = (one, other) => ((one.lastUpdated ?? '') < (other.lastUp
 const byLastDigit: Compare = (one, other) => (lastDigit(one) < lastDigit(other) ? -1 : 1);
 const lastDigit = ({ id }: Event) => `${id.at(-1)} ${id}`;
 
-/** The event list as the service shows it, in pages. */
-function listIn(order: Compare) {
+/** The event list as the service shows it, in pages. An event without rows is counted, but not listed. */
+function listIn(order: Compare, rowsOf = (_: Event) => 1) {
   const events = new Map<string, Event>();
   const asked: { page: number; from: string; to: string }[] = [];
   return {
@@ -25,9 +25,10 @@ function listIn(order: Compare) {
       const found = [...events.values()]
         .filter(({ lastUpdated }) => lastUpdated !== null && lastUpdated >= from && lastUpdated <= to)
         .sort(order);
+      const rows = found.flatMap(event => Array<Event>(rowsOf(event)).fill(event));
       return {
-        events: found.slice((page - 1) * maxPageSize, page * maxPageSize),
-        totalItems: found.length,
+        events: rows.slice((page - 1) * maxPageSize, page * maxPageSize),
+        totalItems: Math.max(rows.length, found.length),
         skipped: 0,
       };
     }) as ReadBetween,
@@ -159,8 +160,11 @@ describe.each<[string, Compare]>([
     expect(told(next)).toEqual(['new 2026-03-10T10:00:10.000Z']);
   });
 
-  test('goes on while the list grows each time that it is read', async () => {
-    const service = list();
+  test.each([
+    ['', 1],
+    [', and has some events twice', 2],
+  ])('goes on while the list grows each time that it is read%s', async (_, rows) => {
+    const service = listIn(order, ({ id }) => (id.endsWith('7') ? rows : 1));
     const start = at('2026-03-10T10:00:00Z');
     for (let index = 0; index < 50; index += 1) service.set(`old${index}`, new Date(start + index).toISOString());
     let now = start + 60_000;
@@ -179,7 +183,7 @@ describe.each<[string, Compare]>([
       now += 20_000;
       const before = service.asked.length;
       const next = await follow(growing, tail, now);
-      expect(service.asked.length - before).toBeLessThan(25);
+      expect(service.asked.length - before).toBeLessThan(25 * rows);
       found.push(...newIn(next, tail).map(update => update.split(' ')[0] ?? ''));
       tail = next;
     }
@@ -187,5 +191,27 @@ describe.each<[string, Compare]>([
     now += 20_000;
     found.push(...newIn(await follow(service.read, tail, now), tail).map(update => update.split(' ')[0] ?? ''));
     expect(found.toSorted()).toEqual(Array.from({ length: added }, (_, index) => `e${index + 1}`).toSorted());
+  });
+
+  test.each([
+    ['two rows of an event', 2],
+    ['no row of an event that it counts', 0],
+  ])('goes on where the list has %s', async (_, rows) => {
+    const service = listIn(order, ({ id }) => (id === 'odd' ? rows : 1));
+    let now = at('2026-03-10T10:00:00Z');
+    let tail = await follow(service.read, undefined, now);
+    service.set('odd', '2026-03-10T10:00:30.500Z');
+    const found: string[] = [];
+    for (let poll = 0; poll < 60; poll += 1) {
+      now += 30_000;
+      service.set(`e${poll}`, new Date(now).toISOString());
+      const before = service.asked.length;
+      const next = await follow(service.read, tail, now);
+      expect(service.asked.length - before).toBeLessThanOrEqual(2);
+      found.push(...newIn(next, tail).map(update => update.split(' ')[0] ?? ''));
+      tail = next;
+    }
+    expect(tail.from).toBe(now - 5 * 60_000);
+    expect(found.filter(id => id !== 'odd')).toEqual(Array.from({ length: 60 }, (_, index) => `e${index}`));
   });
 });

@@ -259,15 +259,17 @@ describe('the updates after a position', () => {
   function world() {
     const events = new Map<string, Event>();
     let fault: Error | undefined;
+    let repeated: string | undefined;
     let reads = 0;
     let foundNew = 0;
     const read: ReadBetween = async (page, from, to, pageSize = 100) => {
       reads += 1;
       if (fault !== undefined) throw fault;
-      const found = [...events.values()].filter(({ lastUpdated }) => {
+      const inRange = [...events.values()].filter(({ lastUpdated }) => {
         const time = at(known(lastUpdated) ?? '');
         return time >= at(from) && time <= at(to);
       });
+      const found = inRange.flatMap(event => (event.id === repeated ? [event, event] : [event]));
       return { events: found.slice((page - 1) * pageSize, page * pageSize), totalItems: found.length, skipped: 0 };
     };
     return {
@@ -277,6 +279,10 @@ describe('the updates after a position', () => {
       set: (id: string, seconds: number) => events.set(id, { id, lastUpdated: stamp(seconds) } as Event),
       fail: (error: Error | undefined) => {
         fault = error;
+      },
+      /** Lists an event on two rows. */
+      repeat: (id: string) => {
+        repeated = id;
       },
       tail: async (last: FleetTail | undefined, seconds: number, gateway = 'one'): Promise<FleetTail> => ({
         ...(await follow(read, last, base + seconds * 1_000)),
@@ -323,6 +329,25 @@ describe('the updates after a position', () => {
     expect(third.updates.map(({ event }) => event.id)).toEqual(['b']);
     expect(idsIn(await service.messages(undefined, [first, third]))).toEqual(['a', 'b']);
     expect(idsIn(await service.messages(undefined, [first, second, third]))).toEqual(['a', 'b']);
+  });
+
+  test('are read from the service once where the list has one of them twice', async () => {
+    const service = world();
+    const first = await service.tail(undefined, 1);
+    const [start] = await service.messages(undefined, [first]);
+    service.repeat('a');
+    service.set('a', 2);
+    const tails = [await service.tail(first, 30)];
+    service.set('b', 31);
+    tails.push(await service.tail(tails[0], 60));
+    const before = service.reads();
+    expect(idsIn(await service.messages(start?.cursor, tails))).toEqual(['a', 'b']);
+    const once = service.reads() - before;
+    service.set('c', 61);
+    tails.push(await service.tail(tails[1], 90));
+    const beforeAll = service.reads();
+    expect(idsIn(await service.messages(start?.cursor, tails))).toEqual(['a', 'b', 'c']);
+    expect(service.reads() - beforeAll).toBe(once);
   });
 
   test('that no poll has found yet are announced before they are sent', async () => {

@@ -55,6 +55,8 @@ const maxAtStart = 1_000;
 const minLookBackMs = 1_000;
 /** If there is more for one poll to read, the tail begins anew, and its listeners learn of a gap. */
 const maxPolled = 10_000;
+/** How often a list is read again that changes while it is read. */
+export const maxReads = 3;
 
 /** Identifies one update of one event. */
 export const updateKey = ({ id, lastUpdated }: Event): string => `${known(lastUpdated) ?? ''} ${id}`;
@@ -138,16 +140,17 @@ export async function divide(
 
 async function nextTail(read: ReadBetween, last: Tail, to: string, now: number): Promise<Tail> {
   let all = await readAll(read, iso(last.from), to, maxPolled);
+  let isComplete = all.missing === 0;
   // To a list that grows while it is read, nothing is added that far back.
-  if (!all.isComplete && !all.isTooLong && all.events.length > 0) {
+  for (let reads = 1; !isComplete && reads < maxReads && !all.isTooLong && all.events.length > 0; reads += 1) {
     const again = await readAll(read, iso(last.from), iso(latestOf(all.events, last.from)), maxPolled);
+    isComplete = again.missing === 0 || again.missing === all.missing;
     all = { ...again, events: [...newestVersions([...all.events, ...again.events])] };
   }
   // What is skipped counts as one more update, so that no listener takes this tail, or a later one, to continue what it has.
   if (all.isTooLong) return { ...(await firstTail(read, to, now)), sent: last.sent + 1 };
-  const { events, isComplete } = all;
   const seen = new Set(last.seen);
-  const found = events
+  const found = all.events
     .map(event => ({ key: updateKey(event), foundAt: now, event }))
     .filter(({ key }) => !seen.has(key))
     .sort((a, b) => compareKeys(a.key, b.key));
@@ -176,7 +179,10 @@ export async function readSince(read: ReadBetween, from: number, max: number, no
   return all.isTooLong ? undefined : all;
 }
 
-/** Reads all pages of a range. `isComplete` is false if the list changed in a way that may have moved an event from one page to another. */
+/**
+ * Reads all pages of a range. `missing` is how many of its events were not found; NaN if the list changed meanwhile. What two reads miss alike is how the
+ * list is: it has one event twice, or counts one that it never lists.
+ */
 async function readAll(read: ReadBetween, from: string, to: string, max: number) {
   const found: Event[] = [];
   let total = 0;
@@ -191,7 +197,8 @@ async function readAll(read: ReadBetween, from: string, to: string, max: number)
   }
   const events = newestVersions(found);
   const dated = events.filter(({ lastUpdated }) => known(lastUpdated) !== null);
-  return { events: dated, isComplete: isStable && events.length + unreadable >= total, isTooLong: total > max };
+  const missing = isStable ? Math.max(total - events.length - unreadable, 0) : Number.NaN;
+  return { events: dated, missing, isTooLong: total > max };
 }
 
 const startOfDay = (time: number) => time - (time % dayMs);

@@ -3,7 +3,16 @@ import { refusalOf } from '../../data/polling/state-message.js';
 import { RateLimited } from '../../errors.js';
 import type { ListId } from '../../graphql/connection.js';
 import type { Event } from './model.js';
-import { compareKeys, hashOf, type ReadBetween, readSince, type Tail, updateKey, updateTime } from './tail.js';
+import {
+  compareKeys,
+  hashOf,
+  maxReads,
+  type ReadBetween,
+  readSince,
+  type Tail,
+  updateKey,
+  updateTime,
+} from './tail.js';
 import { cursorAt, isAfter, type Position, positionAt } from './updates-cursor.js';
 
 /** One message of `eventUpdates`. It has no event where a subscription begins, or where it begins again after a gap. */
@@ -21,8 +30,6 @@ export interface FleetTail extends Tail {
 
 /** A client that missed more updates is told of a gap. Its position alone may be old: it stays where the list has no updates. */
 const maxMissed = 2_000;
-/** How often a list is read again that changes while it is read. */
-const maxReads = 3;
 const retryMs = { first: 500, max: 30_000 };
 
 /** Reads from the service what one listener has missed, and counts it. */
@@ -127,17 +134,20 @@ async function missedSince(
   signal: AbortSignal,
 ): Promise<Found | undefined> {
   let pause = retryMs.first;
+  let missing = Number.NaN;
   for (let reads = 1; ; reads += 1) {
     forget();
     try {
       const list = await readSince(read, position.from, maxMissed, Date.now());
       if (list === undefined) return undefined;
-      if (!list.isComplete && reads < maxReads) continue;
+      const isComplete = list.missing === 0 || (reads === maxReads && list.missing === missing);
+      missing = list.missing;
+      if (!isComplete && reads < maxReads) continue;
       const events = list.events.toSorted((one, other) => compareKeys(updateKey(one), updateKey(other)));
       const seen = events.filter(event => !isAfter(position, event)).map(updateKey);
       const current = seen.map(key => [hashOf(key), updateTime(key)] as const);
       // Also what the list no longer has: a poll that began before may still send it.
-      return { events, seen: new Map([...position.seen, ...current]), isComplete: list.isComplete };
+      return { events, seen: new Map([...position.seen, ...current]), isComplete };
     } catch (error) {
       if (signal.aborted || refusalOf(error) !== undefined) throw error;
       // The limit of the gateway; that of the service has passed soon.

@@ -64,7 +64,9 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
       const code = status === 404 ? 'NOT_FOUND' : 'BAD_REQUEST';
       return refuse(status, messageFor[error.code] ?? error.message, { code });
     }
-    if (!(error instanceof Abandoned)) request.log.error({ err: error, req: request }, 'Unexpected');
+    // A client that has gone destroys the stream that it was to get.
+    const hasGone = error.code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed;
+    if (!hasGone && !(error instanceof Abandoned)) request.log.error({ err: error, req: request }, 'Unexpected');
     return refuse(status, 'Internal server error', { code: 'INTERNAL_SERVER_ERROR' });
   };
   const app = fastify({

@@ -78,6 +78,7 @@ function send(path: string, body: unknown, ...headers: string[]): string {
 
 describe('a client that has gone is no failure of the gateway', () => {
   const query = '{ events(first: 1) { totalCount } }';
+  const inParts = (document: string) => document.replace('{', '{ market(id: 1) { id ... @defer { name } }');
   const subscription = 'subscription { eventUpdates { cursor } }';
   const signIn = {
     query: 'mutation ($input: SignInInput!) { signIn(input: $input) { __typename } }',
@@ -86,6 +87,7 @@ describe('a client that has gone is no failure of the gateway', () => {
   const key = `x-api-key: ${demoHeaders['x-api-key']}`;
   const events = 'accept: text/event-stream';
   const parts = 'accept: multipart/mixed;subscriptionSpec=1.0, application/json';
+  const deferred = 'accept: multipart/mixed; incrementalSpec=v0.2, application/json';
   const agent = 'accept: application/json, text/event-stream';
   const progress = { _meta: { progressToken: 1 } };
   /** A call of a tool in revision 2026-07-28. */
@@ -98,6 +100,7 @@ describe('a client that has gone is no failure of the gateway', () => {
   test.each<[string, () => string]>([
     ['a query', () => send('/graphql', { query })],
     ['a query that is never cached', () => send('/graphql', { query }, 'x-explain: 1')],
+    ['a query in parts', () => send('/graphql', { query: inParts(query) }, deferred)],
     ['a query by GET', () => get(`/graphql?query=${encodeURIComponent(query)}`, [key, 'apollo-require-preflight: 1'])],
     ['signIn', () => send('/graphql', signIn)],
     ['a query over SSE, by POST', () => send('/graphql/stream', { query }, events)],
@@ -131,6 +134,7 @@ describe('a client that has gone is no failure of the gateway', () => {
 
   test.each<[string, string, (query: string) => string]>([
     ['a query', 'http', document => send('/graphql', { query: document })],
+    ['a query in parts', 'http', document => send('/graphql', { query: inParts(document) }, deferred)],
     ['a query over SSE, by POST', 'sse', document => send('/graphql/stream', { query: document }, events)],
     ['a query over SSE, by GET', 'sse', onStream],
     ['a tool', 'mcp', () => send('/mcp', toolCall('searchEvents', { first: 7 }), agent)],

@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Vector } from '../src/data/vector.js';
+import { Overloaded } from '../src/errors.js';
 import { ResponseVector, responseBytes, responseText } from '../src/graphql/response-text.js';
 import { cacheBytes, heapFlags, heapLimit } from '../src/lib/heap.js';
-import type { MemoryBounds } from '../src/lib/memory-budget.js';
+import { Claim, type MemoryBounds } from '../src/lib/memory-budget.js';
 import { collectGarbage } from './support/collect-garbage.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
@@ -128,6 +129,23 @@ test('a response above the size limit is refused by each transport before it is 
   const { results, ended } = overSse(gateway.url, { query });
   await ended;
   expect(results[0].errors[0].extensions.code).toBe('QUERY_TOO_COMPLEX');
+  await until(async () => (await held()) === 0);
+});
+
+test('a response for which there is no memory at the last moment is refused', async () => {
+  await start(undefined);
+  const { reserveResponse } = Claim.prototype;
+  const spy = jest.spyOn(Claim.prototype, 'reserveResponse').mockImplementation(function (this: Claim, bytes) {
+    // Before the result is serialized, after it, and when it is sent.
+    if (spy.mock.calls.length === 3) throw new Overloaded();
+    reserveResponse.call(this, bytes);
+  });
+  try {
+    const { status, errors } = await gateway.query(esgAnew());
+    expect([status, errors?.[0].extensions.code]).toEqual([503, 'RATE_LIMITED']);
+  } finally {
+    spy.mockRestore();
+  }
   await until(async () => (await held()) === 0);
 });
 

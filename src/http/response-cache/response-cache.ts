@@ -179,8 +179,9 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       started.settle(cached);
       // From now on `claimMemory` counts it.
       metadata.claim?.release();
-      reply.hijack();
       await sendCached(cached, started.scope, state);
+      // Not before: until then, Fastify sends the error.
+      reply.hijack();
       return reply;
     },
   };

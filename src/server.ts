@@ -195,9 +195,9 @@ function responseVersion({ config, documents, services }: ServerDeps, sdl: strin
   const version = new Reloadable(() => {
     // The order of trusted documents does not matter.
     const sorted = [...documents.current].map(entry => JSON.stringify(entry)).sort();
-    const team = JSON.stringify(teams.current.list ?? null);
-    const { mode } = config.persistedDocuments;
-    return shortHash(sdl, JSON.stringify(capabilities), ...config.corsOrigins, mode, team, ...sorted);
+    const { corsOrigins, eventsSearchParam, eventStatisticsLimit, introspection, persistedDocuments } = config;
+    const settings = [corsOrigins, eventsSearchParam, eventStatisticsLimit, introspection, persistedDocuments.mode];
+    return shortHash(sdl, JSON.stringify([capabilities, settings, teams.current.list]), ...sorted);
   });
   documents.onReload(() => version.reload());
   teams.onReload(() => version.reload());

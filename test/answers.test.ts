@@ -263,6 +263,29 @@ test.each(redisPlaces.map(([name], index) => ({ name, index })))(
   },
 );
 
+test.each([{ EVENT_STATISTICS_LIMIT: '100' }, { INTROSPECTION: 'false' }, { EVENTS_SEARCH_PARAM: 'q' }])(
+  'a gateway with %j sends no response that one without it has stored',
+  async setting => {
+    const place = await redisPlaces[0]?.[1]();
+    const start = (more: object) =>
+      startGateway({ sandbox, redisUrl: place?.url ?? '', env: { ...env, EVENTS_SEARCH_PARAM: 'search', ...more } });
+    const [before, same, after] = [await start({}), await start({}), await start(setting)];
+    try {
+      const query = fresh();
+      await post(before, query);
+      await until(async () => {
+        await post(same, query);
+        return (await keptBy(same)) > 0;
+      });
+      await post(after, query);
+      expect(await keptBy(after)).toBe(0);
+    } finally {
+      await Promise.all([before, same, after].map(each => each.close()));
+      await place?.stop();
+    }
+  },
+);
+
 test.each(['*/*', 'text/html, application/json'])('a query by GET that accepts %s is kept too', async accept => {
   const address = `${alone.url}/graphql?query=${encodeURIComponent(fresh())}`;
   const headers = { ...key, accept, 'x-apollo-operation-name': 'x' };

@@ -349,6 +349,14 @@ describe('a session', () => {
     expect(setCookie(answer)).toMatch(/^mig_session=;/);
   });
 
+  test('cannot be opened after its end, also where its seal has none', async () => {
+    const sealer = createSealer([new Secret(secret('a'))]);
+    const content = await sealer.open((await cookieFrom(gateway)).slice('mig_session='.length));
+    const sealed = await sealer.seal({ ...(content as object), endsAt: Date.now() }, 0);
+    const answer = await readWith(gateway, `mig_session=${sealed}`);
+    expect(answer.errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+  });
+
   test('rejects 100 mutated cookies, and none causes a server error', async () => {
     const value = (await cookieFrom(gateway)).slice('mig_session='.length);
     sandbox.calls.clear();

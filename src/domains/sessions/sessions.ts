@@ -49,7 +49,7 @@ export function createSessions({ upstream, base, sealer, attempts, revocations, 
   async function read(cookie: string): Promise<Session> {
     const content = await sealer.open(cookie).catch(() => undefined);
     const { data: opened } = session.safeParse(content);
-    if (opened?.service === service) return opened;
+    if (opened?.service === service && opened.endsAt > Date.now()) return opened;
     throw new Unauthenticated('The session has ended; sign in again');
   }
 

@@ -170,8 +170,10 @@ describe.each<[string, Compare]>([
     let now = start + 60_000;
     let tail = await follow(service.read, undefined, now);
     let added = 0;
+    let left = 0;
     const growing: ReadBetween = async (...range) => {
-      for (let times = 0; times < 5; times += 1) {
+      for (let times = 0; times < 5 && left > 0; times += 1) {
+        left -= 1;
         added += 1;
         now += 100;
         service.set(`e${added}`, new Date(now).toISOString());
@@ -181,9 +183,10 @@ describe.each<[string, Compare]>([
     const found: string[] = [];
     for (let poll = 0; poll < 40; poll += 1) {
       now += 20_000;
+      left = 30;
       const before = service.asked.length;
       const next = await follow(growing, tail, now);
-      expect(service.asked.length - before).toBeLessThan(25 * rows);
+      expect(service.asked.length - before).toBeLessThan(25);
       found.push(...newIn(next, tail).map(update => update.split(' ')[0] ?? ''));
       tail = next;
     }

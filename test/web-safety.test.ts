@@ -72,6 +72,15 @@ describe('another origin', () => {
     }
   });
 
+  test('gets a response of its own from caches, also of pages and their files', async () => {
+    const open = (path: string) =>
+      fetch(`${gateway.url}${path}`, { headers: { accept: 'text/html' }, redirect: 'manual' });
+    const page = await open('/graphql');
+    const [file = ''] = /\/graphql\/assets\/[\w.-]+/.exec(await page.text()) ?? [];
+    const vary = [await open('/'), page, await open(file)].map(({ headers }) => headers.get('vary'));
+    expect(vary).toEqual(['Origin, accept', 'Origin, accept', 'Origin, accept-encoding']);
+  });
+
   test.each(foreign)('such as %s may not', async origin => {
     for (const { headers } of [await preflight(origin), await post({ origin })]) {
       expect([null, ours]).not.toContain(origin);

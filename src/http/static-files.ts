@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { ConfigurationError } from '../config/configuration-error.js';
-import { nothingHere, opensPage, Refused } from './web-safety.js';
+import { addVary, nothingHere, opensPage, Refused } from './web-safety.js';
 
 /** Only files of the gateway's own origin, and nothing inline. For `connect-src`, 'self' includes WebSockets. */
 const contentSecurityPolicy = [
@@ -62,7 +62,7 @@ export async function registerStaticFiles(app: FastifyInstance, folder: string):
     if (ownPath.test(path)) return reply.callNotFound();
     if (isPlain(path) && (await isFile(join(root, path)))) return reply.sendFile(path);
     const isPage = opensPage(request.raw) && !basename(path).includes('.');
-    return isPage ? reply.header('vary', 'accept').sendFile('index.html') : reply.callNotFound();
+    return isPage ? addVary(reply, 'accept').sendFile('index.html') : reply.callNotFound();
   });
   app.get('/', (_, reply) => reply.sendFile('index.html'));
 }

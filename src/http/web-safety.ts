@@ -1,6 +1,7 @@
 import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyCorsOptions } from '@fastify/cors';
+import type { FastifyReply } from 'fastify';
 import { reportHeaders } from '../observability/response-metadata.js';
 
 /** Headers of every response: browsers must not sniff, frame or store it, and send no referrer, because a URL may contain a session id. Pages replace some. */
@@ -114,6 +115,10 @@ export function opensPage({ method = '', headers }: Pick<IncomingMessage, 'metho
   const accept = headers.accept ?? '';
   return /^(GET|HEAD)$/.test(method) && accept.includes('text/html') && !accept.includes('json');
 }
+
+/** Names one more request header on which a response depends. CORS has named `Origin` before. */
+export const addVary = (reply: FastifyReply, name: string): FastifyReply =>
+  reply.header('vary', [reply.getHeader('vary') ?? [], name].flat().join(', '));
 
 /** The media type of a response in parts: incremental delivery v0.2, which Apollo Client and graphql-js 17 know. */
 const partsType = /^\s*multipart\/mixed\s*;\s*incrementalSpec\s*=\s*"?v0\.2"?\s*(?:;|$)/i;

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { oncePerValue } from '../../lib/run.js';
-import { opensPage } from '../web-safety.js';
+import { addVary, opensPage } from '../web-safety.js';
 import { bootScript } from './boot.js';
 
 /** A query that is ready in the page. Its tab bears the name of its operation. */
@@ -50,12 +50,8 @@ const ownStyle = '.graphiql-tab { transform: none !important }';
 export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions): void {
   const sendPage = async (request: FastifyRequest, reply: FastifyReply) => {
     if (!opensPage(request.raw)) return;
-    return reply
-      .headers({
-        'content-type': 'text/html; charset=utf-8',
-        'content-security-policy': contentSecurityPolicy,
-        vary: 'accept',
-      })
+    return addVary(reply, 'accept')
+      .headers({ 'content-type': 'text/html; charset=utf-8', 'content-security-policy': contentSecurityPolicy })
       .send((await loaded(options)).page);
   };
   app.addHook('onRoute', route => {
@@ -66,10 +62,9 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
     const { name } = request.params;
     const asset = (await loaded(options)).assets.get(name);
     if (!asset) return reply.callNotFound();
-    reply.headers({
+    addVary(reply, 'accept-encoding').headers({
       'content-type': asset.type,
       'cache-control': 'public, max-age=31536000, immutable',
-      vary: 'accept-encoding',
     });
     if (!request.headers['accept-encoding']?.includes('gzip')) return reply.send(asset.text);
     return reply.header('content-encoding', 'gzip').send(asset.gzipped);
@@ -91,7 +86,7 @@ export function readExamples(): GraphiqlTab[] {
 /** Sends a browser that opens `/` to GraphiQL. To every other client, nothing is there. */
 export function redirectToGraphiql(app: FastifyInstance, path: string): void {
   app.get('/', (request, reply) => {
-    reply.header('vary', 'accept');
+    addVary(reply, 'accept');
     return opensPage(request.raw) ? reply.redirect(path) : reply.callNotFound();
   });
 }

@@ -1,8 +1,8 @@
-import type { Dispatcher } from 'undici';
+import { type Dispatcher, errors } from 'undici';
 import { UpstreamInvalidResponse } from '../../errors.js';
 import { Chunks, isPlainUtf8, joinBytes, releaseArrayBuffers, UnreadableBody, utf8Pieces } from '../../lib/body.js';
 import { BulkheadFull } from '../../lib/bulkhead.js';
-import { bodyTooLarge, type Reply } from './reply.js';
+import { type Reply, responseTooLarge } from './reply.js';
 
 /** An exchange that ended without a reply. `sent` says whether the service may have received the request. */
 export class BrokenExchange extends Error {
@@ -86,14 +86,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     this.#status = status;
     this.#headers = headers;
-    if (Number(headers['content-length']) > this.#limits.bodyBytes) this.abort(bodyTooLarge());
+    if (Number(headers['content-length']) > this.#limits.bodyBytes) this.abort(responseTooLarge());
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
     if (this.#isOver) return;
     const { bodyBytes, budget } = this.#limits;
     if (this.#bytes + chunk.length > bodyBytes) {
-      this.abort(bodyTooLarge());
+      this.abort(responseTooLarge());
     } else if (chunk.length > budget.left) {
       this.abort(new BulkheadFull('Too many bytes are being received'));
     } else {
@@ -141,7 +141,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    if (!this.#isOver) this.#break(error);
+    if (!this.#isOver) this.#break(error instanceof errors.HeadersOverflowError ? responseTooLarge() : error);
   }
 
   #break(cause: Error): void {

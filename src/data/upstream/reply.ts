@@ -74,8 +74,8 @@ export function bodyBoundsOf(family: string): BodyBounds {
   return boundsByFamily.get(family) ?? defaultBounds;
 }
 
-/** The error for a body that exceeds its bounds. It is not retryable: the body would be as large the next time. */
-export function bodyTooLarge(): UpstreamInvalidResponse {
+/** The error for a body or headers beyond their bounds. It is not retryable: they would be as large the next time. */
+export function responseTooLarge(): UpstreamInvalidResponse {
   return new UpstreamInvalidResponse('The response of the service is too large', undefined, false);
 }
 
@@ -91,10 +91,10 @@ export function replyText({ body, unreadable }: Reply, { family, vectors }: Upst
   const arrays = vectors === undefined ? [] : flatArrays(body, vectors.member);
   let otherBytes = body.length;
   for (const { from, to } of arrays) otherBytes -= to + 1 - from;
-  if (otherBytes > bounds.otherBytes) throw bodyTooLarge();
+  if (otherBytes > bounds.otherBytes) throw responseTooLarge();
   const bytes = (vectors?.wanted ? quoteNumberArrays : cutNumberArrays)(body, arrays);
   const text = boundedJson(bytes, bounds);
-  if (typeof text !== 'string') throw bodyTooLarge();
+  if (typeof text !== 'string') throw responseTooLarge();
   releaseArrayBuffers([body]);
   return text;
 }

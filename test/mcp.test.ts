@@ -626,6 +626,16 @@ describe('a request', () => {
     },
   );
 
+  test.each<[string, object]>([
+    ['initialize', {}],
+    ['initialize', { params: { protocolVersion: '2025-11-25' } }],
+    ['tools/list', { params: { cursor: 5 } }],
+    ['tools/call', { params: { name: 5 } }],
+  ])('gets the code for invalid parameters: %s with %j', async (method, more) => {
+    const response = await sendMcp(gateway.url, { ...list, method, ...more });
+    expect(((await response.json()) as Any).error.code).toBe(-32_602);
+  });
+
   test('of revision 2026-07-28 can ask what the gateway offers', async () => {
     const { body, headers } = modern({ ...list, method: 'server/discover' });
     const response = await sendMcp(gateway.url, body, { ...demoHeaders, ...headers });

@@ -1,6 +1,7 @@
 import {
   createMcpHandler,
   isLegacyRequest,
+  isSpecType,
   PROTOCOL_VERSION_META_KEY,
   ProtocolError,
   ProtocolErrorCode,
@@ -56,6 +57,9 @@ export async function answerMessage(request: FastifyRequest, signal: AbortSignal
   if (typeof version === 'string' && !revisions.includes(version) && message?.method !== 'initialize') {
     return refusal(message?.id, new UnsupportedProtocolVersionError({ supported: revisions, requested: version }));
   }
+  if (parametersFit.get(message?.method)?.(message) === false) {
+    return refusal(message?.id, new ProtocolError(ProtocolErrorCode.InvalidParams, 'The parameters are invalid'));
+  }
   const isStream = accept.includes('text/event-stream') && meta?.progressToken !== undefined;
   const server = createServer(host, isStream);
   signal.addEventListener('abort', () => void server.close());
@@ -67,6 +71,12 @@ export async function answerMessage(request: FastifyRequest, signal: AbortSignal
   }
   return createMcpHandler(() => server, { legacy: 'reject' }).fetch(asked, { parsedBody: message });
 }
+
+/** Of these, the package reports invalid parameters as an internal error. */
+const parametersFit = new Map<unknown, (message: Message) => boolean>([
+  ['initialize', isSpecType.InitializeRequest],
+  ['tools/list', isSpecType.ListToolsRequest],
+]);
 
 function createServer(host: ToolHost, isStream: boolean): Server {
   const server = new Server(

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { BadUserInput } from '../errors.js';
-import { lazily } from '../lib/run.js';
 import { pageSize } from './input.js';
 
 /** The arguments of a connection, as a client sends them. */
@@ -51,43 +50,55 @@ export function windowOf(page: PageRequest, length: number): Window {
 /**
  * A page of a list of `totalCount` items, as a Relay connection. What an operation does not select is not computed: one operation may hold
  * thousands of connections.
- * @param items those in the window. Null stands for an item that could not be read: it is left out, but keeps its index.
  */
-export function connectionOf<T>(
-  list: ListId,
-  { start, end }: Window,
-  totalCount: number,
-  items: () => readonly (T | null)[],
-) {
-  const nodes = lazily(items);
-  const edges = lazily(() =>
-    nodes().flatMap((node, index) => (node === null ? [] : [{ node, cursor: itemCursor(list, start + index) }])),
-  );
-  const pageInfo = lazily(() => ({
-    hasNextPage: end < totalCount,
-    hasPreviousPage: start > 0,
-    // The cursors of the first and the last index, so that a client can go on from a page whose items could not be read.
-    startCursor: end === start ? null : itemCursor(list, start),
-    endCursor: end === start ? null : itemCursor(list, end - 1),
-  }));
-  return {
-    get edges() {
-      return edges();
-    },
-    get nodes() {
-      return nodes().filter(node => node !== null);
-    },
-    get pageInfo() {
-      return pageInfo();
-    },
-    totalCount,
-  };
+export class Connection<T> {
+  readonly totalCount: number;
+  readonly #list: ListId;
+  readonly #window: Window;
+  readonly #items: () => readonly (T | null)[];
+  #made: readonly (T | null)[] | undefined;
+
+  /** @param items those in the window. Null stands for an item that could not be read: it is left out, but keeps its index. */
+  constructor(list: ListId, window: Window, totalCount: number, items: () => readonly (T | null)[]) {
+    this.#list = list;
+    this.#window = window;
+    this.totalCount = totalCount;
+    this.#items = items;
+  }
+
+  get #all(): readonly (T | null)[] {
+    this.#made ??= this.#items();
+    return this.#made;
+  }
+
+  get nodes() {
+    return this.#all.filter(node => node !== null);
+  }
+
+  get edges() {
+    return this.#all.flatMap((node, index) => (node === null ? [] : [{ node, cursor: this.#cursorOf(index) }]));
+  }
+
+  get pageInfo() {
+    const { start, end } = this.#window;
+    return {
+      hasNextPage: end < this.totalCount,
+      hasPreviousPage: start > 0,
+      // The cursors of the first and the last index, so that a client can go on from a page whose items could not be read.
+      startCursor: end === start ? null : this.#cursorOf(0),
+      endCursor: end === start ? null : this.#cursorOf(end - start - 1),
+    };
+  }
+
+  #cursorOf(index: number): string {
+    return itemCursor(this.#list, this.#window.start + index);
+  }
 }
 
 /** A page of a list in memory, as a Relay connection. @param nodeOf makes the node of an item. */
 export function connectionPage<T, N>(page: PageRequest, list: readonly T[], nodeOf: (item: T) => N) {
   const window = windowOf(page, list.length);
-  return connectionOf(page.list, window, list.length, () => list.slice(window.start, window.end).map(nodeOf));
+  return new Connection(page.list, window, list.length, () => list.slice(window.start, window.end).map(nodeOf));
 }
 
 /** Every index that a cursor names is below it. */

@@ -24,15 +24,6 @@ export function oncePerValue<V extends object, T>(make: (value: V) => T): (value
   };
 }
 
-/** A function that calls `make` when it is first called, and remembers the result. */
-export function lazily<T>(make: () => T): () => T {
-  let made: { readonly result: T } | undefined;
-  return () => {
-    made ??= { result: make() };
-    return made.result;
-  };
-}
-
 /** Runs `work` once for all callers that come while it runs. */
 export function sharedRun<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
@@ -77,8 +68,11 @@ export function runYielding<T, S = undefined>(
   });
 }
 
-/** For how long some work has been waiting for a later turn without a pause, in milliseconds. */
-export const standingQueueMs = (): number => (queuedSince === undefined ? 0 : performance.now() - queuedSince);
+/** For how long some work or some request has been waiting for a later turn without a pause, in milliseconds. */
+export const standingQueueMs = (): number => {
+  const since = Math.min(queuedSince ?? Number.POSITIVE_INFINITY, requestsQueuedSince ?? Number.POSITIVE_INFINITY);
+  return Math.max(performance.now() - since, 0);
+};
 
 function timed<T, S>(work: (subject: S) => T, subject: S): T {
   if (!isScheduled) setImmediate(nextTurn);
@@ -123,4 +117,46 @@ function beginNext(): void {
   }
   if (performance.now() - begunAt < maxMs) turns.take()?.();
   else setImmediate(beginNext);
+}
+
+/** How long requests begin in one turn, in milliseconds. */
+const maxRequestsMs = 2;
+const requests = new FairQueue<() => void>(1);
+let requestsQueuedSince: number | undefined;
+/** Until when requests begin in this turn; undefined if none has begun in it. */
+let requestsBeginUntil: number | undefined;
+
+/**
+ * Begins a request: now, or in a later turn of the event loop if requests have begun for 2 ms in this one. Requests that begin in slices go through the same
+ * code together: with data in memory, each needs a third less CPU (`bench --only warm`).
+ * @param client whose request it is: clients take turns.
+ */
+export function beginRequest<T>(client: string, begin: () => MaybePromise<T>): MaybePromise<T> {
+  const until = requestsBeginUntil ?? startRequests();
+  if (requests.size === 0 && performance.now() < until) return begin();
+  requestsQueuedSince ??= performance.now();
+  return new Promise((resolve, reject) => {
+    requests.add(client, () => {
+      try {
+        resolve(begin());
+      } catch (error) {
+        reject(error);
+      }
+    });
+  });
+}
+
+function startRequests(): number {
+  setImmediate(beginQueued);
+  requestsBeginUntil = performance.now() + maxRequestsMs;
+  return requestsBeginUntil;
+}
+
+function beginQueued(): void {
+  requestsBeginUntil = undefined;
+  if (requests.size === 0) return;
+  const until = startRequests();
+  do requests.take()?.();
+  while (requests.size > 0 && performance.now() < until);
+  if (requests.size === 0) requestsQueuedSince = undefined;
 }

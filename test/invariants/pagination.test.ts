@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { connectionOf, type PageArguments, pageRequest, windowOf } from '../../src/graphql/connection.js';
+import { Connection, type PageArguments, pageRequest, windowOf } from '../../src/graphql/connection.js';
 import { cursorOf, eventsWith } from '../support/calls-table.js';
 
 /** The page of a list as the Relay specification describes it: first the cursors cut the list, then `first` or `last` cuts the rest. */
@@ -36,7 +36,7 @@ describe('the window of a page', () => {
           const window = windowOf(pageRequest(page, eventsWith()), length);
           const shown = items.slice(window.start, window.end);
           expect(shown).toEqual(expected);
-          const { pageInfo, nodes } = connectionOf(eventsWith(), window, length, () => shown);
+          const { pageInfo, nodes } = new Connection(eventsWith(), window, length, () => shown);
           expect(nodes).toEqual(expected);
           const [head, tail] = [expected[0], expected.at(-1)];
           if (head === undefined || tail === undefined) return;
@@ -60,7 +60,7 @@ describe('the window of a page', () => {
       for (let more = true; more; ) {
         const window = windowOf(pageRequest({ last: size, before: last }, eventsWith()), length);
         const indexes = Array.from({ length: window.end - window.start }, (_, index) => window.start + index);
-        const { pageInfo } = connectionOf(eventsWith(), window, length, () => indexes);
+        const { pageInfo } = new Connection(eventsWith(), window, length, () => indexes);
         seen.unshift(...indexes);
         [more, last] = [pageInfo.hasPreviousPage, pageInfo.startCursor];
       }

@@ -4,7 +4,7 @@ import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../error
 import type { Resolvers } from '../../generated/resolver-types.js';
 import type { EventFilter } from '../../generated/schema-types.js';
 import {
-  connectionOf,
+  Connection,
   type ListId,
   listId,
   maxIndex,
@@ -133,7 +133,7 @@ function connection(
   { events, start, totalItems, unfilteredTotalItems, updatesCursor }: EventWindowWithCursor,
 ) {
   return Object.assign(
-    connectionOf(list, { start, end: start + events.length }, totalItems, () => events),
+    new Connection(list, { start, end: start + events.length }, totalItems, () => events),
     // Undefined only where it is not selected.
     { unfilteredTotalCount: unfilteredTotalItems, updatesCursor: updatesCursor as string },
   );

@@ -294,9 +294,17 @@ describe('registered endpoints', () => {
     ...['Content-Type', 'content-type', ' Content-Type ', 'CONTENT-TYPE\t', 'Idempotency-Key', ' idempotency-KEY'].map(
       (name): [string, object] => ['input.headers.0.name', { headers: [{ name, value: 'x' }] }],
     ),
-    ...['Connection', 'Keep-Alive', 'Transfer-Encoding', 'TE', 'Trailer', 'Upgrade', 'Host', 'Content-Length'].map(
-      (name): [string, object] => ['input.headers.0.name', { headers: [{ name, value: 'x' }] }],
-    ),
+    ...[
+      'Accept-Encoding',
+      'Connection',
+      'Keep-Alive',
+      'Transfer-Encoding',
+      'TE',
+      'Trailer',
+      'Upgrade',
+      'Host',
+      'Content-Length',
+    ].map((name): [string, object] => ['input.headers.0.name', { headers: [{ name, value: 'x' }] }]),
     ...['', '__proto__', 'X Token', 'X-Token:', 'X-Tökén', 'X\r\nY', 'n'.repeat(256)].map((name): [string, object] => [
       'input.headers.0.name',
       { headers: [{ name, value: 'x' }] },

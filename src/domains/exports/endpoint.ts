@@ -27,7 +27,7 @@ const reservedHeaders = new Set([
   ...['content-type', 'idempotency-key', 'webhook-id', 'webhook-timestamp', 'webhook-signature'],
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
   ...['proxy-authenticate', 'proxy-authorization'],
-  ...['host', 'content-length', 'content-encoding', 'expect'],
+  ...['host', 'content-length', 'content-encoding', 'accept-encoding', 'expect'],
   // In JavaScript, this member of an object is no ordinary one.
   '__proto__',
 ]);

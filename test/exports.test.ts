@@ -497,6 +497,31 @@ describe('an export', () => {
     });
   });
 
+  test.each([
+    ['the market', /dev\/markets\/2$/, undefined],
+    ['its companies, of which no CSV file is made either', /markets\/2\/companies$/, 'UPSTREAM_UNAVAILABLE'],
+  ])('is not sent with old data of %s while the service fails', async (_, path, csvFault) => {
+    await alone();
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    await gateway.query('{ market(id: 2) { name companies { totalCount } } }', {}, admin);
+    const { now } = Date;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 9 * 60_000);
+    cleanups.push(() => clock.mockRestore());
+    sandbox.tell({ path, status: 500 });
+    const { errors } = await send();
+    expect(errors?.[0]).toMatchObject({
+      message: 'The service failed, and what is cached is old; nothing was sent',
+      extensions: { code: 'UPSTREAM_UNAVAILABLE', retryable: true },
+    });
+    expect(endpoint.received).toEqual([]);
+    expect((await listed()).totalCount).toBe(0);
+    sandbox.calls.clear();
+    const csv = 'mutation { exportMarketCsv(input: { marketId: 2, companies: { all: true } }) { selected } }';
+    expect(fault(await gateway.query(csv, {}, admin))).toBe(csvFault);
+    expect(sandbox.calls.count(/export-csv/)).toBe(csvFault === undefined ? 1 : 0);
+  });
+
   test('sends at most 500 companies, highest scores first, and the total number', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);

@@ -20,12 +20,13 @@ export const companiesResolvers: Resolvers = {
     esg: ({ id }, _, { loaders }) => loaders.companies.esg(id),
   },
   Mutation: {
-    async exportMarketCsv(_, { input: { marketId: market, companies } }, { loaders, writer }) {
+    async exportMarketCsv(_, { input: { marketId: market, companies } }, { loaders, writer, metadata }) {
       const id = marketId(market, 'input.marketId');
       const domains =
         companies.domains == null
           ? (await loaders.companies.selected(id, companies, 'input.companies')).map(({ domain }) => domain)
           : selectedDomains(companies.domains, 'input.companies');
+      metadata.forbidStale();
       const domainList = [...new Set(domains)];
       return { downloadLink: await writer.write(exportCsvWrite(id, domainList)), selected: domainList.length };
     },

@@ -155,8 +155,8 @@ const checkedName = (text: string, argument: string) => plainText(text, argument
 const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string | null }) =>
   idempotencyKey == null ? null : checkedName(idempotencyKey, 'input.idempotencyKey');
 
-/** The body of an export, from the market and the companies as they are now. @throws Conflict for a market that is not published. */
-async function payload({ loaders }: Context, id: string, selection: CompanySelection): Promise<Payload> {
+/** The body of an export, from the market and the companies as they are now. @throws Conflict for a market that is not published; as `forbidStale` does */
+async function payload({ loaders, metadata }: Context, id: string, selection: CompanySelection): Promise<Payload> {
   // The companies first, so that an invalid selection is refused before the first upstream call. The service has none of a market that is not published.
   const [companies, market] = await Promise.allSettled([
     loaders.companies.exported(id, selection, 'input.companies'),
@@ -168,6 +168,7 @@ async function payload({ loaders }: Context, id: string, selection: CompanySelec
     throw new Conflict('Only a published market can be exported');
   }
   if (companies.status === 'rejected') throw companies.reason;
+  metadata.forbidStale();
   if (name === null)
     throw new UpstreamInvalidResponse('The service sent no name of the market, which an export must have');
   const { selected, data } = companies.value;

@@ -1,8 +1,9 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Scope } from '../src/auth/credentials.js';
+import type { Watched } from '../src/data/polling/poller.js';
 import { known } from '../src/data/upstream/schema-drift.js';
-import { BackfillLimiter } from '../src/domains/events/feed.js';
+import { BackfillLimiter, eventUpdates } from '../src/domains/events/feed.js';
 import type { Event } from '../src/domains/events/model.js';
 import { follow, type ReadBetween } from '../src/domains/events/tail.js';
 import { type EventUpdate, type FleetTail, updatesAfter } from '../src/domains/events/updates.js';
@@ -284,9 +285,9 @@ describe('the updates after a position', () => {
       repeat: (id: string) => {
         repeated = id;
       },
-      tail: async (last: FleetTail | undefined, seconds: number, gateway = 'one'): Promise<FleetTail> => ({
+      tail: async (last: FleetTail | undefined, seconds: number, chain = 'one'): Promise<FleetTail> => ({
         ...(await follow(read, last, base + seconds * 1_000)),
-        gateway,
+        chain,
       }),
       /** @param isLeaving whether the client leaves with the first message. */
       async messages(
@@ -314,6 +315,18 @@ describe('the updates after a position', () => {
         return found;
       },
     };
+  }
+  /** How a gateway polls a list, with a state that it may have from another. */
+  async function askOf(read: ReadBetween) {
+    const asks: Watched<FleetTail>['ask'][] = [];
+    const deps = {
+      events: { filterOf: () => 'filter', between: () => read },
+      cache: { generations: { renew: async () => {} } },
+      polling: { watch: async (_: Scope, __: string, watched: Watched<FleetTail>) => void asks.push(watched.ask) },
+    };
+    const { signal } = new AbortController();
+    await eventUpdates({}, false, undefined)(deps as never, { cancellation: { signal } } as never);
+    return (before: FleetTail | undefined) => asks[0]?.(before, signal) as Promise<FleetTail>;
   }
   const idsIn = (updates: readonly EventUpdate[]) => updates.flatMap(({ event }) => event?.id ?? []);
 
@@ -374,6 +387,37 @@ describe('the updates after a position', () => {
     const third = await service.tail(own, 40, 'other');
     expect(idsIn(await service.messages(undefined, [first, second, third]))).toEqual(['a', 'b']);
     expect(service.reads()).toBeGreaterThan(before);
+  });
+
+  test.each(['another gateway', 'an earlier poll'])(
+    'are not lost where a gateway has polled alone, and goes on from the tail of %s',
+    async from => {
+      const service = world();
+      service.set('old', 0);
+      const [one, other] = await Promise.all([askOf(service.read), askOf(service.read)]);
+      const start = await one(undefined);
+      service.set('a', 2);
+      service.set('b', 3);
+      const alone = await one(start);
+      service.set('a', 13);
+      const stored = from === 'another gateway' ? await other(start) : start;
+      service.set('c', 20);
+      const found = await service.messages(undefined, [start, alone, await one(stored)]);
+      expect(idsIn(found)).toEqual(['a', 'b', 'a', 'c']);
+    },
+  );
+
+  test('are not read again where each tail of a gateway continues the one before', async () => {
+    const service = world();
+    const ask = await askOf(service.read);
+    const tails = [await ask(undefined)];
+    for (const [seconds, id] of ['a', 'b', 'c'].entries()) {
+      service.set(id, seconds);
+      tails.push(await ask(tails.at(-1)));
+    }
+    const before = service.reads();
+    expect(idsIn(await service.messages(undefined, tails))).toEqual(['a', 'b', 'c']);
+    expect(service.reads()).toBe(before);
   });
 
   test('include one that appeared late, within five minutes', async () => {

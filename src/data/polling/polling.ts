@@ -12,7 +12,7 @@ export type Polling = ReturnType<typeof createPolling>;
 const defaultMaxWatched = 1_000;
 
 export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = defaultMaxWatched) {
-  const id = randomUUID();
+  const gateway = randomUUID();
   /** By their names. A scope without a poller has no entry. */
   const pollersOf = new Map<Scope, Map<string, Poller>>();
   const stopping = new Set<Promise<void>>();
@@ -23,7 +23,7 @@ export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = de
     if (pollers.size >= maxWatched) {
       throw new RateLimited(`More than ${maxWatched} different subscriptions with this credential`);
     }
-    const poller = new Poller(name, watched, { ...deps, gateway: id }, () => {
+    const poller = new Poller(name, watched, { ...deps, gateway }, () => {
       pollers.delete(name);
       if (pollers.size === 0) pollersOf.delete(scope);
       const stopped = poller.stop().finally(() => stopping.delete(stopped));
@@ -34,8 +34,6 @@ export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = de
   }
 
   return {
-    /** Identifies this gateway in what it shares with others. */
-    id,
     /**
      * Gives the current state at once if any process knows it, then each change, until a state is final or the signal aborts. If the service
      * fails, the last state is repeated once it is older than three intervals, and the next state follows as soon as there is one. After a

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Scope } from '../../auth/credentials.js';
 import { eventsTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
@@ -87,6 +88,7 @@ export const eventUpdates =
     const filter = deps.events.filterOf(query);
     const list = updatesListId(filter);
     const position = after === undefined ? undefined : positionIn(after, list);
+    let last: FleetTail | undefined;
     const tails = await deps.polling.watch<FleetTail>(
       scope,
       `event updates ${vectors} ${filter}`,
@@ -95,7 +97,10 @@ export const eventUpdates =
         async ask(before, signal) {
           const tail = await follow(pages(signal).read, before, Date.now());
           if (tail.sent !== before?.sent) await renew();
-          return { ...tail, gateway: deps.polling.id };
+          // Another gateway may have polled between, or this one may be back at an earlier tail: without Redis, each polls for itself.
+          const isNext = before !== undefined && before.chain === last?.chain && before.sent === last?.sent;
+          last = { ...tail, chain: isNext ? before.chain : randomUUID() };
+          return last;
         },
         same: (one, other) => one.sent === other.sent && one.updates.at(-1)?.key === other.updates.at(-1)?.key,
         isFinal: () => false,

@@ -23,9 +23,9 @@ export interface EventUpdate {
   readonly gap: boolean;
 }
 
-/** A tail, and the gateway that found it. Tails of one gateway continue each other. */
+/** A tail, and the chain that it belongs to. Each tail of a chain continues the one before it: a gateway found both, and none of another between. */
 export interface FleetTail extends Tail {
-  readonly gateway: string;
+  readonly chain: string;
 }
 
 /** A client that missed more updates is told of a gap. Its position alone may be old: it stays where the list has no updates. */
@@ -119,7 +119,7 @@ interface Found {
 
 /** Whether no update was dropped between two tails, of which the listener may have skipped some. */
 const continues = (tail: FleetTail, last: FleetTail) =>
-  tail.gateway === last.gateway && tail.sent >= last.sent && tail.sent - tail.updates.length <= last.sent;
+  tail.chain === last.chain && tail.sent >= last.sent && tail.sent - tail.updates.length <= last.sent;
 
 const eventsSince = (tail: FleetTail, last: FleetTail | undefined): readonly Event[] =>
   tail.updates.slice(tail.updates.length - (tail.sent - (last?.sent ?? tail.sent))).map(({ event }) => event);

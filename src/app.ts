@@ -9,7 +9,7 @@ import { createTeams, readTeams, type Teams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError, orCannotListen, reasonOf } from './config/configuration-error.js';
 import { type FilesRead, passOnFiles, readText, recordFiles } from './config/files.js';
-import { countOf, describeChange, Reloadable } from './config/reloadable.js';
+import { countOf, describeChange, Reloadable } from './config/values.js';
 import { type Manifest, readManifest } from './graphql/limits/documents.js';
 import { operationFiles } from './http/mcp/operations.js';
 import { startAdminListener } from './http/monitoring/admin-listener.js';

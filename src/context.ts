@@ -1,6 +1,6 @@
 import type { Credential, Scope } from './auth/credentials.js';
 import type { Teams } from './auth/teams.js';
-import type { Reloadable } from './config/reloadable.js';
+import type { Reloadable } from './config/values.js';
 import type { Polling } from './data/polling/polling.js';
 import { createReader, type Lifetimes, type ReaderDeps } from './data/reader.js';
 import type { RequestAuth } from './data/upstream/request.js';

@@ -3,8 +3,7 @@ import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { GraphQLSchema } from 'graphql';
 import type { Logger } from 'pino';
 import type { Config } from './config/config.js';
-import { Reloadable } from './config/reloadable.js';
-import { Secret } from './config/secret.js';
+import { Reloadable, Secret } from './config/values.js';
 import { shortHash } from './data/shared-store.js';
 import { createPlanExecutor } from './graphql/executor/execute.js';
 import { createDocumentChecks } from './graphql/limits/document-checks.js';
@@ -32,7 +31,7 @@ import { createProxyHeaders } from './lib/network.js';
 import { oncePerValue } from './lib/run.js';
 import { createGauges, type Metrics } from './observability/metrics.js';
 import type { Tracing } from './observability/operation-info.js';
-import { createOperationNames } from './observability/operation-names.js';
+import { createOperationNames } from './observability/operation-info.js';
 import type { BuiltServices } from './services.js';
 import { registerSubscriptions, type SubscriptionOptions } from './subscriptions/transports.js';
 

@@ -1,11 +1,10 @@
 import type { GraphQLSchema } from 'graphql';
 import type { Dispatcher } from 'undici';
-import { AcceptedScopes } from './auth/accepted-scopes.js';
-import { createScoper } from './auth/credentials.js';
+import { AcceptedScopes, createScoper } from './auth/credentials.js';
 import { createSealer } from './auth/seal.js';
 import type { Teams } from './auth/teams.js';
 import type { Config } from './config/config.js';
-import type { Reloadable } from './config/reloadable.js';
+import type { Reloadable } from './config/values.js';
 import type { Services } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { localGenerations, sharedGenerations } from './data/cache/generations.js';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { utcTime } from '../src/data/wire-types.js';
+import { utcTime } from '../src/data/upstream/schema-drift.js';
 import { csvExport } from '../src/domains/companies/model.js';
 import { observation, eventPage as pageModel } from '../src/domains/events/model.js';
 import { marketRecord } from '../src/domains/markets/model.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { TeamKey } from '../src/auth/teams.js';
-import { Secret } from '../src/config/secret.js';
+import { Secret } from '../src/config/values.js';
 import { createSigner } from '../src/data/cache/signer.js';
 import { connectRedis } from '../src/data/redis.js';
 import { openFileStore } from '../src/domains/exports/file-store.js';

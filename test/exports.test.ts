@@ -9,7 +9,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
-import { Secret } from '../src/config/secret.js';
+import { Secret } from '../src/config/values.js';
 import { createSigner } from '../src/data/cache/signer.js';
 import { companyListId } from '../src/domains/companies/client.js';
 import type { StartTimer } from '../src/domains/exports/delivery.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { Redis } from 'ioredis';
 import { request } from 'undici';
 import type { Scope } from '../src/auth/credentials.js';
-import { Secret } from '../src/config/secret.js';
+import { Secret } from '../src/config/values.js';
 import { type Generations, writePurge } from '../src/data/cache/generations.js';
 import { scopedKey } from '../src/data/cache/keys.js';
 import { createSigner } from '../src/data/cache/signer.js';

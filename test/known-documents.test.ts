@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { type DocumentNode, parse } from 'graphql';
-import { Reloadable } from '../src/config/reloadable.js';
+import { Reloadable } from '../src/config/values.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
 import { createDocumentChecks } from '../src/graphql/limits/document-checks.js';
 import { createTrustedDocuments, type Manifest } from '../src/graphql/limits/documents.js';

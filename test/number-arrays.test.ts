@@ -11,7 +11,7 @@ import {
   replyText,
 } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
-import { vector } from '../src/data/wire-types.js';
+import { vector } from '../src/data/upstream/schema-drift.js';
 import { UpstreamInvalidResponse } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { cpuTimeOf } from './support/cpu-time.js';

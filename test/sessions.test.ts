@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@
 import fc from 'fast-check';
 import { request } from 'undici';
 import { createSealer } from '../src/auth/seal.js';
-import { Secret } from '../src/config/secret.js';
+import { Secret } from '../src/config/values.js';
 import type { RedisClient } from '../src/data/redis.js';
 import { serviceName } from '../src/data/shared-store.js';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';

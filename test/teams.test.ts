@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Credential, hashOfKey } from '../src/auth/credentials.js';
 import { createTeams, memberName, readTeams } from '../src/auth/teams.js';
-import { Secret } from '../src/config/secret.js';
+import { Secret } from '../src/config/values.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { overWebsocket } from './support/streams.js';

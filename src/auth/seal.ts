@@ -1,5 +1,5 @@
 import * as iron from 'iron-webcrypto';
-import { type Secret, secretId } from '../config/secret.js';
+import { type Secret, secretId } from '../config/values.js';
 
 /** Authenticated encryption of small objects under secrets that rotate. */
 export type Sealer = ReturnType<typeof createSealer>;

@@ -3,8 +3,8 @@ import type { z } from 'zod';
 import { ConfigurationError, faultsIn, reasonOf } from './configuration-error.js';
 import { readText } from './files.js';
 import { type Environment, unknownNames, valueIn } from './names.js';
-import { Secret } from './secret.js';
 import * as types from './value-types.js';
+import { Secret } from './values.js';
 
 /** The settings whose values are secrets. Each NAME can also be set by `NAME_FILE`, the path of a file that contains the value. */
 const secretNames: ReadonlySet<string> = new Set(['REDIS_URL', 'SESSION_SECRET', 'ADMIN_TOKEN']);

@@ -1,7 +1,7 @@
 // How the text of each kind of variable is checked and read.
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
-import { Secret } from './secret.js';
+import { Secret } from './values.js';
 
 export const wholeNumber = (min: number, max: number) =>
   z

@@ -3,7 +3,7 @@ import { BrokenCircuitError } from 'cockatiel';
 import { Cluster, Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { z } from 'zod';
-import type { Secret } from '../config/secret.js';
+import type { Secret } from '../config/values.js';
 import type { Attributes } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { closed, failedCommand, failureInWords } from '../observability/warnings.js';

@@ -1,7 +1,6 @@
-import type { AcceptedScopes } from '../auth/accepted-scopes.js';
-import type { Scope } from '../auth/credentials.js';
+import type { AcceptedScopes, Scope } from '../auth/credentials.js';
 import type { Teams } from '../auth/teams.js';
-import type { Reloadable } from '../config/reloadable.js';
+import type { Reloadable } from '../config/values.js';
 import { type GatewayError, gatewayCloses, Overloaded, RateLimited } from '../errors.js';
 import { type Claim, countThreshold, type MemoryBudget, memoryOwner } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';

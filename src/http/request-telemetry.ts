@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Credential } from '../auth/credentials.js';
 import { loggedMember } from '../auth/teams.js';
 import { loggedPathOf, normalizedUrl, type ProxyHeaders, pathOf } from '../lib/network.js';
+import type { OperationNames } from '../observability/operation-info.js';
 import {
   type ClientApp,
   clientAppOf,
@@ -17,7 +18,6 @@ import {
   type Tracing,
   type Transport,
 } from '../observability/operation-info.js';
-import type { OperationNames } from '../observability/operation-names.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Connections } from './connections.js';
 import { monitoringPaths } from './monitoring/readiness.js';

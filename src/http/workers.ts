@@ -8,7 +8,7 @@ import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-clien
 import type { Config } from '../config/config.js';
 import { ConfigurationError, reasonOf } from '../config/configuration-error.js';
 import type { FilesRead } from '../config/files.js';
-import { describeChange } from '../config/reloadable.js';
+import { describeChange } from '../config/values.js';
 import { heapFlags } from '../lib/heap.js';
 import { sharedRun } from '../lib/run.js';
 import { createLogger, workerLogDescriptor } from '../observability/logger.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import { type Credential, hashOfKey } from '../../src/auth/credentials.js';
 import { createTeams, type TeamList } from '../../src/auth/teams.js';
-import { Secret } from '../../src/config/secret.js';
+import { Secret } from '../../src/config/values.js';
 import { fuzz } from '../support/fuzz.js';
 
 const apiKey = (key: string): Credential => ({ kind: 'apiKey', secret: new Secret(key) });

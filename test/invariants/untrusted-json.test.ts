@@ -12,7 +12,7 @@ import {
 } from 'graphql';
 import { Redis } from 'ioredis';
 import { request } from 'undici';
-import { Secret } from '../../src/config/secret.js';
+import { Secret } from '../../src/config/values.js';
 import { createSigner } from '../../src/data/cache/signer.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { createSchema } from '../../src/schema.js';

@@ -1,4 +1,4 @@
-import { Secret } from '../../src/config/secret.js';
+import { Secret } from '../../src/config/values.js';
 import { createSigner } from '../../src/data/cache/signer.js';
 import { databaseOf, type RedisClient } from '../../src/data/redis.js';
 import { type CacheNamespace, cacheNamespace, fleetNamespace, type SharedStore } from '../../src/data/shared-store.js';

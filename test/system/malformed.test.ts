@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { Secret } from '../../src/config/secret.js';
+import { Secret } from '../../src/config/values.js';
 import { createSigner } from '../../src/data/cache/signer.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { ask } from '../support/gateway.js';

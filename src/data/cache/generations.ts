@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Scope } from '../../auth/credentials.js';
-import { atMost } from '../../lib/lru-bounds.js';
+import { atMost } from '../../lib/memory-budget.js';
 import { sharedRun } from '../../lib/run.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { countFaults, createRedisGuard, moveMs, onServerLost, type RedisClient, replacingOtherType } from '../redis.js';

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { z } from 'zod';
-import { deriveKey, type Secret, secretId } from '../../config/secret.js';
+import { deriveKey, type Secret, secretId } from '../../config/values.js';
 import type { Malformed, Telemetry } from '../../observability/telemetry.js';
 
 /** Proves that a gateway with the same `SESSION_SECRET` wrote a value in Redis or in a file. */

@@ -1,5 +1,4 @@
-import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
-import type { Scope } from '../../auth/credentials.js';
+import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
 import { Forbidden, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
 import type { Waiter } from '../../lib/bulkhead.js';
 import { type MaybePromise, runYielding } from '../../lib/run.js';

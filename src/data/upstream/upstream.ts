@@ -1,6 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
-import type { Scope } from '../../auth/credentials.js';
+import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
 import { Abandoned, NotConfigured, UpstreamTimeout } from '../../errors.js';
 import { heapLimit } from '../../lib/heap.js';
 import type { MaybePromise } from '../../lib/run.js';

@@ -1,6 +1,14 @@
 import { z } from 'zod';
-import { readable, records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
-import { listIn, unwrapped, webUrl, withAttributes } from '../../data/wire-types.js';
+import {
+  listIn,
+  readable,
+  records,
+  requiredRecords,
+  tolerant,
+  unwrapped,
+  webUrl,
+  withAttributes,
+} from '../../data/upstream/schema-drift.js';
 import { oncePerValue } from '../../lib/run.js';
 
 const text = z.string();

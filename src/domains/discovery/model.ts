@@ -1,6 +1,15 @@
 import { z } from 'zod';
-import { readable, records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
-import { identifier, listIn, unwrapped, utcTime, withAttributes } from '../../data/wire-types.js';
+import {
+  identifier,
+  listIn,
+  readable,
+  records,
+  requiredRecords,
+  tolerant,
+  unwrapped,
+  utcTime,
+  withAttributes,
+} from '../../data/upstream/schema-drift.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 
 const text = z.string();

@@ -1,7 +1,18 @@
 import { z } from 'zod';
-import { known, listedNumber, placedRecords, readable, records, tolerant } from '../../data/upstream/schema-drift.js';
+import {
+  closedSet,
+  known,
+  listedNumber,
+  placedRecords,
+  readable,
+  records,
+  tolerant,
+  unwrapped,
+  utcTime,
+  vector,
+  webUrl,
+} from '../../data/upstream/schema-drift.js';
 import type { Vector } from '../../data/vector.js';
-import { closedSet, unwrapped, utcTime, vector, webUrl } from '../../data/wire-types.js';
 
 const text = z.string();
 

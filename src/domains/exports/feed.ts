@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { TeamKey, Teams } from '../../auth/teams.js';
-import type { Reloadable } from '../../config/reloadable.js';
+import type { Reloadable } from '../../config/values.js';
 import type { Polling } from '../../data/polling/polling.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import { Forbidden } from '../../errors.js';

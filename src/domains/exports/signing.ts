@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
 import type { Sealer } from '../../auth/seal.js';
 import type { TeamKey } from '../../auth/teams.js';
-import { Secret } from '../../config/secret.js';
+import { Secret } from '../../config/values.js';
 import { Conflict } from '../../errors.js';
 import { dayMs } from '../../lib/time.js';
 import type { Endpoint } from './model.js';

@@ -1,6 +1,15 @@
 import { z } from 'zod';
-import { readable, records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
-import { closedSet, identifier, unwrapped, utcTime, webUrl } from '../../data/wire-types.js';
+import {
+  closedSet,
+  identifier,
+  readable,
+  records,
+  requiredRecords,
+  tolerant,
+  unwrapped,
+  utcTime,
+  webUrl,
+} from '../../data/upstream/schema-drift.js';
 
 const text = z.string();
 

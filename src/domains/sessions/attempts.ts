@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { type RedisClient, RedisCounter } from '../../data/redis.js';
 import { RateLimited } from '../../errors.js';
-import { atMost } from '../../lib/lru-bounds.js';
+import { atMost } from '../../lib/memory-budget.js';
 import { networkOf } from '../../lib/network.js';
 
 /** Limits how often a client may try to sign in. */

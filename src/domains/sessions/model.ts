@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { serviceCookie } from '../../auth/service-cookies.js';
-import { unwrapped } from '../../data/wire-types.js';
+import { unwrapped } from '../../data/upstream/schema-drift.js';
 
 const text = z.string();
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { createRedisGuard, type RedisClient, replacingOtherType } from '../../data/redis.js';
-import { atMost } from '../../lib/lru-bounds.js';
+import { atMost } from '../../lib/memory-budget.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
 /** Sessions that were signed out before they expired. */

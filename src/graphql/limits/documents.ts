@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
 import { readText } from '../../config/files.js';
-import type { Reloadable } from '../../config/reloadable.js';
+import type { Reloadable } from '../../config/values.js';
 import { BadUserInput, Forbidden } from '../../errors.js';
 
 /** How a client names the document to execute, and what is to happen after an error. The names are the same on every transport. */

@@ -1,7 +1,7 @@
 import type { DocumentNode } from 'graphql';
-import type { Reloadable } from '../../config/reloadable.js';
+import type { Reloadable } from '../../config/values.js';
 import { runYielding } from '../../lib/run.js';
-import { operationsNamedIn } from '../../observability/operation-names.js';
+import { operationsNamedIn } from '../../observability/operation-info.js';
 import type { PlanExecutor } from '../executor/execute.js';
 import type { DocumentChecks } from './document-checks.js';
 import { type Manifest, type ReadDocument, RefusedOperation } from './documents.js';

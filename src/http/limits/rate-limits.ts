@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
 import type { ClientLimits } from '../../auth/teams.js';
 import { type RedisClient, RedisCounter } from '../../data/redis.js';
-import { atMost } from '../../lib/lru-bounds.js';
+import { atMost } from '../../lib/memory-budget.js';
 import { networkOf } from '../../lib/network.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
 import type { Telemetry } from '../../observability/telemetry.js';

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Config, Setting } from '../../config/config.js';
-import type { Secret } from '../../config/secret.js';
 import { logLevel } from '../../config/value-types.js';
+import type { Secret } from '../../config/values.js';
 
 /** What an operator has asked for since the start. */
 export interface Orders {

@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
-import type { Scope } from '../../auth/credentials.js';
-import type { Reloadable } from '../../config/reloadable.js';
+import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
+import type { Reloadable } from '../../config/values.js';
 import type { Generations } from '../../data/cache/generations.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';

@@ -68,11 +68,9 @@ export function runYielding<T, S = undefined>(
   });
 }
 
-/** For how long some work or some request has been waiting for a later turn without a pause, in milliseconds. */
-export const standingQueueMs = (): number => {
-  const since = Math.min(queuedSince ?? Number.POSITIVE_INFINITY, requestsQueuedSince ?? Number.POSITIVE_INFINITY);
-  return Math.max(performance.now() - since, 0);
-};
+/** For how long some work has been waiting for a later turn without a pause, or the request that began last has waited, in milliseconds. */
+export const standingQueueMs = (): number =>
+  Math.max(queuedSince === undefined ? 0 : performance.now() - queuedSince, requestWaitedMs);
 
 function timed<T, S>(work: (subject: S) => T, subject: S): T {
   if (!isScheduled) setImmediate(nextTurn);
@@ -122,7 +120,8 @@ function beginNext(): void {
 /** How long requests begin in one turn, in milliseconds. */
 const maxRequestsMs = 2;
 const requests = new FairQueue<() => void>(1);
-let requestsQueuedSince: number | undefined;
+/** How long the request that began last has waited; 0 if none waits. */
+let requestWaitedMs = 0;
 /** Until when requests begin in this turn; undefined if none has begun in it. */
 let requestsBeginUntil: number | undefined;
 
@@ -134,9 +133,10 @@ let requestsBeginUntil: number | undefined;
 export function beginRequest<T>(client: string, begin: () => MaybePromise<T>): MaybePromise<T> {
   const until = requestsBeginUntil ?? startRequests();
   if (requests.size === 0 && performance.now() < until) return begin();
-  requestsQueuedSince ??= performance.now();
+  const queuedAt = performance.now();
   return new Promise((resolve, reject) => {
     requests.add(client, () => {
+      requestWaitedMs = performance.now() - queuedAt;
       try {
         resolve(begin());
       } catch (error) {
@@ -158,5 +158,5 @@ function beginQueued(): void {
   const until = startRequests();
   do requests.take()?.();
   while (requests.size > 0 && performance.now() < until);
-  if (requests.size === 0) requestsQueuedSince = undefined;
+  if (requests.size === 0) requestWaitedMs = 0;
 }

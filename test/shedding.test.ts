@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import type { GraphQLObjectType } from 'graphql';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../src/http/limits/concurrency-limit.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
-import { beginRequest, runYielding, takeTurn } from '../src/lib/run.js';
+import { runYielding, takeTurn } from '../src/lib/run.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -449,22 +449,6 @@ describe('work that goes on in promises', () => {
     await Promise.all(Array.from({ length: 100 }, (_, index) => work('a', `${index}`, false)));
     expect(new Set(turns).size).toBeLessThan(100);
   });
-});
-
-test('Requests begin in slices, and clients take turns', async () => {
-  const begun: string[] = [];
-  const turns: number[] = [];
-  const counting = countTurns();
-  const begin = (name: string) =>
-    beginRequest(name.slice(0, 1), () => {
-      begun.push(name);
-      turns.push(counting.count());
-      block();
-    });
-  await Promise.all(['a1', 'a2', 'a3', 'b1'].map(begin));
-  counting.stop();
-  expect(begun).toEqual(['a1', 'a2', 'b1', 'a3']);
-  expect(new Set(turns).size).toBe(begun.length);
 });
 
 describe('values of many subscriptions that wait for one call', () => {

@@ -4,7 +4,7 @@ import type { Reloadable } from '../config/values.js';
 import { type GatewayError, gatewayCloses, Overloaded, RateLimited } from '../errors.js';
 import { type Claim, countThreshold, type MemoryBudget, memoryOwner } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
-import { andThen, beginRequest, type MaybePromise } from '../lib/run.js';
+import { andThen, type MaybePromise } from '../lib/run.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
 import type { Authentication, Identity } from './authentication.js';
 import type { Connections } from './connections.js';
@@ -145,16 +145,13 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     if (!isExecution(state)) return fastify(state);
     // An upload that is not finished takes no operation's place.
     return andThen(state.request.method === 'POST' ? readBody(state.request) : undefined, body => {
+      // The client has hung up while it sent the body: no one waits for an answer.
+      if (state.response.destroyed) return undefined;
       if (body instanceof Error) return fastify(state);
-      const client = clientOf(state.address, state.scope);
-      const end = concurrency.begin(client);
-      if (end === undefined) {
-        state.refusal = shed('concurrency');
-        return fastify(state);
-      }
-      state.countUntilReleased(end);
-      // Where the client has hung up meanwhile, no one waits for an answer.
-      return beginRequest(client, () => (state.response.destroyed ? undefined : fastify(state)));
+      const end = concurrency.begin(clientOf(state.address, state.scope));
+      if (end === undefined) state.refusal = shed('concurrency');
+      else state.countUntilReleased(end);
+      return fastify(state);
     });
   };
 

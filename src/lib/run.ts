@@ -68,9 +68,8 @@ export function runYielding<T, S = undefined>(
   });
 }
 
-/** For how long some work has been waiting for a later turn without a pause, or the request that began last has waited, in milliseconds. */
-export const standingQueueMs = (): number =>
-  Math.max(queuedSince === undefined ? 0 : performance.now() - queuedSince, requestWaitedMs);
+/** For how long some work has been waiting for a later turn without a pause, in milliseconds. */
+export const standingQueueMs = (): number => (queuedSince === undefined ? 0 : performance.now() - queuedSince);
 
 function timed<T, S>(work: (subject: S) => T, subject: S): T {
   if (!isScheduled) setImmediate(nextTurn);
@@ -115,48 +114,4 @@ function beginNext(): void {
   }
   if (performance.now() - begunAt < maxMs) turns.take()?.();
   else setImmediate(beginNext);
-}
-
-/** How long requests begin in one turn, in milliseconds. */
-const maxRequestsMs = 2;
-const requests = new FairQueue<() => void>(1);
-/** How long the request that began last has waited; 0 if none waits. */
-let requestWaitedMs = 0;
-/** Until when requests begin in this turn; undefined if none has begun in it. */
-let requestsBeginUntil: number | undefined;
-
-/**
- * Begins a request: now, or in a later turn of the event loop if requests have begun for 2 ms in this one. Requests that begin in slices go through the same
- * code together: with data in memory, each needs a third less CPU (`bench --only warm`).
- * @param client whose request it is: clients take turns.
- */
-export function beginRequest<T>(client: string, begin: () => MaybePromise<T>): MaybePromise<T> {
-  const until = requestsBeginUntil ?? startRequests();
-  if (requests.size === 0 && performance.now() < until) return begin();
-  const queuedAt = performance.now();
-  return new Promise((resolve, reject) => {
-    requests.add(client, () => {
-      requestWaitedMs = performance.now() - queuedAt;
-      try {
-        resolve(begin());
-      } catch (error) {
-        reject(error);
-      }
-    });
-  });
-}
-
-function startRequests(): number {
-  setImmediate(beginQueued);
-  requestsBeginUntil = performance.now() + maxRequestsMs;
-  return requestsBeginUntil;
-}
-
-function beginQueued(): void {
-  requestsBeginUntil = undefined;
-  if (requests.size === 0) return;
-  const until = startRequests();
-  do requests.take()?.();
-  while (requests.size > 0 && performance.now() < until);
-  if (requests.size === 0) requestWaitedMs = 0;
 }

@@ -23,6 +23,7 @@ import { sharedRedisUrl, startRedis } from './support/redis.js';
 import { isClusterRun, type RedisPlace, startCluster } from './support/redis-cluster.js';
 import { sharedStore, testFleet } from './support/shared-store.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
+import { block, countTurns } from './support/turns.js';
 import { until } from './support/until.js';
 
 const cleanups: (() => unknown)[] = [];
@@ -584,6 +585,57 @@ describe('Redis', () => {
     await loadMany(cache, scope, lookups, never);
     expect(await commandsOf(admin)).toEqual({ mget: 2, set: keys });
     expect(asked).toHaveLength(size);
+  });
+
+  const sized = (bytes: number): Change => ({
+    load: async () => ({ value: { id: 'x'.repeat(bytes) }, bytes, noStore: false }),
+  });
+
+  test.each([
+    ['large entries, each in a turn of its own', 20, 100_000, 20],
+    ['many small entries, some in later turns', 20, 30_000, 18],
+    ['few small entries, at once', 4, 15_000, 1],
+  ])('encodes and decodes %s', async (_, size, bytes, expected) => {
+    const { redis, admin } = await ownRedis();
+    const store = sharedStore(redis, telemetry);
+    const counting = countTurns();
+    cleanups.push(counting.stop);
+    const turns = { sign: new Set<number>(), open: new Set<number>() };
+    for (const name of ['sign', 'open'] as const) {
+      const given = store.signer[name] as (...values: unknown[]) => never;
+      jest.spyOn(store.signer, name).mockImplementation((...values: unknown[]) => {
+        turns[name].add(counting.count());
+        block();
+        return given(...values);
+      });
+    }
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    const lookups = Array.from({ length: size }, (_, index) => lookup(`${index}`, sized(bytes)));
+    const cacheHere = () =>
+      new Cache(
+        { memory: createMemoryTier(8 * megabyte), redis: createRedisTier(store) },
+        localGenerations(),
+        telemetry,
+      );
+    await loadMany(cacheHere(), scope, lookups, never);
+    await writesOf(admin, size);
+    const answers = await loadMany(cacheHere(), scope, lookups, never);
+    for (const answer of answers) expect(answer).toMatchObject({ source: 'redis', bytes });
+    expect([turns.sign.size, turns.open.size]).toEqual([expected, expected]);
+  });
+
+  test('gets no entry above 4 MB, which each process reads itself, and keeps no older one in its place', async () => {
+    const { redis, cache, admin } = await ownRedis();
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    const look = (over: Cache, bytes: number) => getOrLoad(over, scope, lookup('a', sized(bytes)), never);
+    await look(cache, 4 * megabyte);
+    await writesOf(admin, 1);
+    moveClock(100 * second);
+    expect((await look(cache, 4 * megabyte + 1)).source).toBe('network');
+    await until(async () => (await admin.dbsize()) === 0);
+    expect((await look(cache, 4 * megabyte + 1)).source).toBe('memory');
+    expect((await look(cacheOver(redis), 4 * megabyte + 1)).source).toBe('network');
+    expect(faults).toEqual([]);
   });
 
   test('does not read embeddings that are not selected', async () => {

@@ -13,6 +13,7 @@ import { hold } from './support/hold.js';
 import { counted } from './support/metrics.js';
 import { get, rawConnection } from './support/raw-http.js';
 import { overWebsocket, rawSocket } from './support/streams.js';
+import { block, countTurns } from './support/turns.js';
 import { hangMs, until } from './support/until.js';
 
 let sandbox: Sandbox;
@@ -403,21 +404,6 @@ test('an operation counts once its body has arrived, until its client hangs up',
     await gateway.close();
   }
 });
-
-/** Counts turns of the event loop. */
-function countTurns() {
-  let turns = 0;
-  let timer = setImmediate(function turn() {
-    turns += 1;
-    timer = setImmediate(turn);
-  });
-  return { count: () => turns, stop: () => clearImmediate(timer) };
-}
-
-/** Longer than what may begin in one turn. */
-function block(): void {
-  for (const end = performance.now() + 12; performance.now() < end; );
-}
 
 describe('work that goes on in promises', () => {
   const begun: string[] = [];

@@ -14,6 +14,9 @@ export function scopedKey(scope: Scope, key: string): ScopedKey {
   return `{${scope}}:${key}` as ScopedKey;
 }
 
+/** The scope that a key begins with. */
+export const scopeOfKey = (key: ScopedKey): Scope => key.slice(1, key.indexOf('}:')) as Scope;
+
 /** The keys of the entries that a look-up needs: the record, and its embeddings if they are wanted. The last one identifies the look-up. */
 export type Keys = readonly [record: ScopedKey, ...embeddings: ScopedKey[]];
 

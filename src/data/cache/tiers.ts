@@ -1,9 +1,10 @@
 import { LRUCache } from 'lru-cache';
+import { runYielding } from '../../lib/run.js';
 import type { Span } from '../../observability/operation-info.js';
 import { createRedisGuard, redisAttributes } from '../redis.js';
 import type { SharedStore } from '../shared-store.js';
 import { type Entry, entrySchema } from './entry.js';
-import { hashedKey, type Keys, type ScopedKey } from './keys.js';
+import { hashedKey, type Keys, type ScopedKey, scopeOfKey } from './keys.js';
 import { createSignedJson } from './signer.js';
 
 /** The generation that entries must have; `any`: all of them the same one. */
@@ -44,6 +45,11 @@ export const createMemoryTier = (bytes: number) =>
 /** In characters, including the scope. A longer key is hashed. */
 const maxKeyLength = 250;
 
+/** In bytes. Redis gets no larger entry: its transfer would hold up all other commands of the connection, until they fail. */
+const maxSharedBytes = 4 * 1024 * 1024;
+/** In characters. What one call encodes or decodes beyond this waits for its turn. */
+const maxAtOnce = 64 * 1024;
+
 /** The tier that the processes of a fleet share. */
 export type RedisTier = ReturnType<typeof createRedisTier>;
 
@@ -78,21 +84,33 @@ export function createRedisTier({ redis, namespace, signer, telemetry }: SharedS
     async getMany(keys: readonly ScopedKey[], parent?: Span): Promise<readonly (Entry | undefined)[]> {
       const names = keys.map(nameOf);
       const texts = await guarded('MGET', () => traced(parent, 'MGET', names.length, () => redis.mget(names)));
-      return names.map((name, index) => {
+      const entries: (Entry | undefined)[] = [];
+      let characters = 0;
+      for (const [index, name] of names.entries()) {
         const text = texts?.[index];
-        return text == null ? undefined : json.decode(name, text, 'record');
-      });
+        characters += text?.length ?? 0;
+        const decode = () => (text == null ? undefined : json.decode(name, text, 'record'));
+        entries.push(characters <= maxAtOnce ? decode() : await runYielding(scopeOfKey(keys[0] as ScopedKey), decode));
+      }
+      return entries;
     },
 
-    /** Writes entries in one pipeline. Removes the key of an entry that has expired. Never rejects. */
+    /** Writes entries in one pipeline. Removes the key of an entry that has expired or is too large. Never rejects. */
     async setMany(writes: ReadonlyMap<ScopedKey, Entry>, parent?: Span): Promise<void> {
       const run = async () => {
         const pipeline = redis.pipeline();
+        let characters = 0;
         for (const [key, entry] of writes) {
           const milliseconds = Math.ceil(entry.usableUntil - Date.now());
           const name = nameOf(key);
-          if (milliseconds > 0) pipeline.set(name, json.encode(name, entry), 'PX', milliseconds);
-          else pipeline.unlink(name);
+          if (milliseconds <= 0 || entry.bytes > maxSharedBytes) {
+            pipeline.unlink(name);
+            continue;
+          }
+          characters += entry.bytes;
+          const encode = () => json.encode(name, entry);
+          const text = characters <= maxAtOnce ? encode() : await runYielding(scopeOfKey(key), encode);
+          pipeline.set(name, text, 'PX', milliseconds);
         }
         const failed = (await pipeline.exec())?.find(([error]) => error !== null);
         if (failed !== undefined) throw failed[0];

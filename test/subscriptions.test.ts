@@ -96,6 +96,22 @@ describe.each(Object.entries(transports))('Over %s', (_, listen) => {
     }
   });
 
+  test('jobProgress tells a state once, also where the service lists one job twice', async () => {
+    const job = {
+      jobId: 'twice',
+      workflowName: 'W',
+      status: 'running',
+      startTime: '2026-03-10T10:00:00Z',
+      endTime: null,
+    };
+    const jobs = [50, 20].map(jobProgress => ({ ...job, jobProgress }));
+    sandbox.tell({ path: /jobs$/, status: 200, body: JSON.stringify(jobs) });
+    sandbox.calls.clear();
+    const { results } = kept(listen(gateway.url, { ...progress, variables: { id: '3' } }));
+    await until(() => sandbox.calls.count(/jobs$/) > 3);
+    expect(results.map(({ data }) => data.jobProgress.jobs.length)).toEqual([2]);
+  });
+
   test('eventUpdates tells each new or changed event once, the oldest update first', async () => {
     const { results } = kept(listen(gateway.url, updates));
     await until(isPolledAgain);

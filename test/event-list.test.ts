@@ -230,6 +230,22 @@ describe('a service that answers with another page', () => {
     expect(errors?.map(({ extensions }) => extensions)).toEqual(invalid);
   });
 
+  test.each([
+    ['forward', { first: 50, page: 5 }],
+    ['backward', { last: 50 }],
+  ])('without events has none to go on to %s, however many the service counts', async (_, page) => {
+    Object.assign(world, { length: 200, meta: { totalItems: 250 } });
+    const { events, errors } = await queryEvents(page);
+    Object.assign(world, { meta: {} });
+    expect(errors).toBeUndefined();
+    const isForward = 'first' in page;
+    expect(events).toMatchObject({
+      totalCount: 250,
+      nodes: [],
+      pageInfo: { hasNextPage: false, hasPreviousPage: isForward, startCursor: null, endCursor: null },
+    });
+  });
+
   test('may say anything of a page after the end', async () => {
     Object.assign(world, { length: 30, meta: { currentPage: 3, pageSize: 0 } });
     const { events, errors } = await queryEvents({ first: 10, page: 7 });

@@ -1269,9 +1269,9 @@ export type PageInfo = {
   readonly __typename?: 'PageInfo';
   /** Cursor of the last item. Pass it as `after` to get the next page. Null on an empty page. */
   readonly endCursor?: Maybe<Scalars['String']['output']>;
-  /** Whether there are items after this page. */
+  /** Whether there are items after this page. False on an empty page. */
   readonly hasNextPage: Scalars['Boolean']['output'];
-  /** Whether there are items before this page. */
+  /** Whether there are items before this page. False on an empty page of `last`. */
   readonly hasPreviousPage: Scalars['Boolean']['output'];
   /** Cursor of the first item. Null on an empty page. */
   readonly startCursor?: Maybe<Scalars['String']['output']>;

@@ -47,20 +47,24 @@ export function windowOf(page: PageRequest, length: number): Window {
     : { start, end: Math.min(start + page.size, end) };
 }
 
+/** What a connection depends on of the page that is asked for. */
+export type ConnectionPage = Pick<PageRequest, 'list' | 'isLast'>;
+
 /**
  * A page of a list of `totalCount` items, as a Relay connection. What an operation does not select is not computed: one operation may hold
- * thousands of connections.
+ * thousands of connections. Behind an empty page there is no next one, in the direction in which the list is read, however many items the service counts:
+ * a client without a cursor would begin again.
  */
 export class Connection<T> {
   readonly totalCount: number;
-  readonly #list: ListId;
+  readonly #page: ConnectionPage;
   readonly #window: Window;
   readonly #items: () => readonly (T | null)[];
   #made: readonly (T | null)[] | undefined;
 
   /** @param items those in the window. Null stands for an item that could not be read: it is left out, but keeps its index. */
-  constructor(list: ListId, window: Window, totalCount: number, items: () => readonly (T | null)[]) {
-    this.#list = list;
+  constructor(page: ConnectionPage, window: Window, totalCount: number, items: () => readonly (T | null)[]) {
+    this.#page = page;
     this.#window = window;
     this.totalCount = totalCount;
     this.#items = items;
@@ -81,24 +85,25 @@ export class Connection<T> {
 
   get pageInfo() {
     const { start, end } = this.#window;
+    const isEmpty = end === start;
     return {
-      hasNextPage: end < this.totalCount,
-      hasPreviousPage: start > 0,
+      hasNextPage: !isEmpty && end < this.totalCount,
+      hasPreviousPage: !(isEmpty && this.#page.isLast) && start > 0,
       // The cursors of the first and the last index, so that a client can go on from a page whose items could not be read.
-      startCursor: end === start ? null : this.#cursorOf(0),
-      endCursor: end === start ? null : this.#cursorOf(end - start - 1),
+      startCursor: isEmpty ? null : this.#cursorOf(0),
+      endCursor: isEmpty ? null : this.#cursorOf(end - start - 1),
     };
   }
 
   #cursorOf(index: number): string {
-    return itemCursor(this.#list, this.#window.start + index);
+    return itemCursor(this.#page.list, this.#window.start + index);
   }
 }
 
 /** A page of a list in memory, as a Relay connection. @param nodeOf makes the node of an item. */
 export function connectionPage<T, N>(page: PageRequest, list: readonly T[], nodeOf: (item: T) => N) {
   const window = windowOf(page, list.length);
-  return new Connection(page.list, window, list.length, () => list.slice(window.start, window.end).map(nodeOf));
+  return new Connection(page, window, list.length, () => list.slice(window.start, window.end).map(nodeOf));
 }
 
 /** Every index that a cursor names is below it. */

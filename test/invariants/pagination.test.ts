@@ -33,13 +33,17 @@ describe('the window of a page', () => {
           };
           const page = { ...(isLast ? { last: count } : { first: count }), ...ends };
           const expected = after !== undefined && after >= length ? [] : relayPage(items, page);
-          const window = windowOf(pageRequest(page, eventsWith()), length);
+          const request = pageRequest(page, eventsWith());
+          const window = windowOf(request, length);
           const shown = items.slice(window.start, window.end);
           expect(shown).toEqual(expected);
-          const { pageInfo, nodes } = new Connection(eventsWith(), window, length, () => shown);
+          const { pageInfo, nodes } = new Connection(request, window, length, () => shown);
           expect(nodes).toEqual(expected);
           const [head, tail] = [expected[0], expected.at(-1)];
-          if (head === undefined || tail === undefined) return;
+          if (head === undefined || tail === undefined) {
+            expect(pageInfo[isLast && count !== null ? 'hasPreviousPage' : 'hasNextPage']).toBe(false);
+            return;
+          }
           expect(pageInfo).toEqual({
             hasPreviousPage: head > 0,
             hasNextPage: tail < length - 1,
@@ -58,9 +62,10 @@ describe('the window of a page', () => {
       const seen: number[] = [];
       let last: string | null = null;
       for (let more = true; more; ) {
-        const window = windowOf(pageRequest({ last: size, before: last }, eventsWith()), length);
+        const request = pageRequest({ last: size, before: last }, eventsWith());
+        const window = windowOf(request, length);
         const indexes = Array.from({ length: window.end - window.start }, (_, index) => window.start + index);
-        const { pageInfo } = new Connection(eventsWith(), window, length, () => indexes);
+        const { pageInfo } = new Connection(request, window, length, () => indexes);
         seen.unshift(...indexes);
         [more, last] = [pageInfo.hasPreviousPage, pageInfo.startCursor];
       }

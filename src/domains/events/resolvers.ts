@@ -5,6 +5,7 @@ import type { Resolvers } from '../../generated/resolver-types.js';
 import type { EventFilter } from '../../generated/schema-types.js';
 import {
   Connection,
+  type ConnectionPage,
   type ListId,
   listId,
   maxIndex,
@@ -32,7 +33,7 @@ export const eventsResolvers: Resolvers = {
     async events(_, args, { loaders }, info) {
       const query = queryOf(args.filter);
       const request = requestOf(args, eventListId(query));
-      return connection(request.list, await loaders.events.window(query, request, extrasOf(info)));
+      return connection(request, await loaders.events.window(query, request, extrasOf(info)));
     },
     observation: (_, { id }, { loaders }, info) =>
       loaders.events.observation(observationId(id), selectsField(info, 'textEmbedding')),
@@ -95,7 +96,7 @@ export const eventsResolvers: Resolvers = {
         extras: extrasOf(info),
       };
       const list = eventListId(withNames(request.query, [request.name]));
-      return connection(list, await loaders.events.ofCompany(request));
+      return connection({ list, isLast: false }, await loaders.events.ofCompany(request));
     },
   },
 };
@@ -129,11 +130,11 @@ function requestOf(
 }
 
 function connection(
-  list: ListId,
+  page: ConnectionPage,
   { events, start, totalItems, unfilteredTotalItems, updatesCursor }: EventWindowWithCursor,
 ) {
   return Object.assign(
-    new Connection(list, { start, end: start + events.length }, totalItems, () => events),
+    new Connection(page, { start, end: start + events.length }, totalItems, () => events),
     // Undefined only where it is not selected.
     { unfilteredTotalCount: unfilteredTotalItems, updatesCursor: updatesCursor as string },
   );

@@ -8,6 +8,7 @@ import { parseReadBodies } from '../../src/http/fastify.js';
 import { toApolloRequest } from '../../src/http/graphql/route.js';
 import { maxBodyBytes, RequestState, readBody } from '../../src/http/request-state.js';
 import { responseKey } from '../../src/http/response-cache/response-cache.js';
+import { withoutParts } from '../../src/http/web-safety.js';
 import { andThen } from '../../src/lib/run.js';
 import { newOperationInfo } from '../../src/observability/operation-info.js';
 import { fuzz } from '../support/fuzz.js';
@@ -65,7 +66,10 @@ async function parseLenient({ method, path, headers, body }: Asked): Promise<{ k
   if (apollo === undefined) return { key, parsed: refused };
   const parameters = [...new URLSearchParams(String(apollo.search))].filter(([name]) => name !== 'sessionId');
   const { accept, origin, ...others } = response.statusCode === 200 ? headersOf(headers) : {};
-  return { key, parsed: { method: apollo.method, body: apollo.body, parameters, accept, origin, others } };
+  return {
+    key,
+    parsed: { method: apollo.method, body: apollo.body, parameters, accept: withoutParts(accept), origin, others },
+  };
 }
 
 const shaping = /^(accept|content-type|origin|apollo-require-preflight|x-apollo-operation-name)$/i;

@@ -15,7 +15,7 @@ import { parseReply, type Reply, replyText } from '../src/data/upstream/reply.js
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { createUpstream } from '../src/data/upstream/upstream.js';
 import { Abandoned, type GatewayError } from '../src/errors.js';
-import { Bulkhead } from '../src/lib/bulkhead.js';
+import { Bulkhead } from '../src/lib/run.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import type { Telemetry } from '../src/observability/telemetry.js';
 import { collectGarbage } from './support/collect-garbage.js';

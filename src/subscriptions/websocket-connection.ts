@@ -4,8 +4,8 @@ import type { Credential } from '../auth/credentials.js';
 import { QueryTooComplex } from '../errors.js';
 import type { Authentication, Handshake, Identity } from '../http/authentication.js';
 import type { ConnectionTelemetry } from '../http/request-telemetry.js';
-import { Bulkhead } from '../lib/bulkhead.js';
 import { networkOf } from '../lib/network.js';
+import { Bulkhead } from '../lib/run.js';
 import { type ClientApp, clientAppOf } from '../observability/operation-info.js';
 import type { Operation, OperationRequest } from './operations.js';
 import {

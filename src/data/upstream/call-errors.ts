@@ -16,8 +16,8 @@ import {
   UpstreamTimeout,
   UpstreamUnavailable,
 } from '../../errors.js';
-import { BulkheadFull } from '../../lib/bulkhead.js';
 import { jsonObject } from '../../lib/json.js';
+import { BulkheadFull } from '../../lib/run.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';

@@ -1,7 +1,7 @@
 import { type Dispatcher, errors } from 'undici';
 import { UpstreamInvalidResponse } from '../../errors.js';
 import { Chunks, isPlainUtf8, joinBytes, releaseArrayBuffers, UnreadableBody, utf8Pieces } from '../../lib/body.js';
-import { BulkheadFull } from '../../lib/bulkhead.js';
+import { BulkheadFull } from '../../lib/run.js';
 import { type Reply, responseTooLarge } from './reply.js';
 
 /** An exchange that ended without a reply. `sent` says whether the service may have received the request. */

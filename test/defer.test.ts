@@ -18,7 +18,7 @@ import {
   parse as parse17,
 } from 'graphql17';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
-import { deferRules } from '../src/graphql/limits/document-checks.js';
+import { laterRules } from '../src/graphql/limits/document-checks.js';
 import { acceptsParts, withoutParts } from '../src/http/web-safety.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
 import { startWithObservationsHeld } from './support/held-service.js';
@@ -47,7 +47,7 @@ const schema = buildSchema(sdl + defer);
 const schema17 = buildSchema17(sdl);
 const executePlanned = createPlanExecutor(schema);
 
-const rules = [...specifiedRules.filter(rule => rule !== NoUnusedFragmentsRule), ...deferRules];
+const rules = [...specifiedRules.filter(rule => rule !== NoUnusedFragmentsRule), ...laterRules];
 
 /** Whether nullable fields fail at times. */
 let isFaulty = false;
@@ -235,7 +235,7 @@ test.each([
 ])('%s has %i errors', (text, count) => {
   const small = buildSchema(`type Query { a: Int } type Mutation { a: Int } type Subscription { a: Int } ${defer}`);
   expect(validate(small, parse(text))).toEqual([]);
-  expect(validate(small, parse(text), deferRules)).toHaveLength(count);
+  expect(validate(small, parse(text), laterRules)).toHaveLength(count);
 });
 
 const accept = 'multipart/mixed;incrementalSpec=v0.2,application/graphql-response+json,application/json;q=0.9';

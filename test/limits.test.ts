@@ -201,6 +201,19 @@ describe('the limits of a request', () => {
     },
   );
 
+  test.each([
+    'subscription ($a: Boolean = true) { jobProgress(marketId: 3) @skip(if: $a) { finished } }',
+    'subscription ($a: Boolean!) { jobProgress(marketId: 3) @include(if: $a) { finished } }',
+    'subscription { jobProgress(marketId: 3) @skip(if: true) { finished } }',
+    'subscription { ... @include(if: false) { jobProgress(marketId: 3) { finished } } }',
+    'subscription { ...updates } fragment updates on Subscription { jobProgress(marketId: 3) @skip(if: true) { finished } }',
+  ])('refuse a condition of the root field of %s', async query => {
+    const { status, errors } = await gateway.query(query, { a: true });
+    expect(status).toBe(400);
+    expect(errors?.map(({ extensions }) => extensions.code)).toEqual(['GRAPHQL_VALIDATION_FAILED']);
+    expect(errors?.[0].message).toContain('cannot be used on root fields of the type "Subscription"');
+  });
+
   test('report a few errors of a document and one of its variables, however many there are', async () => {
     const { errors } = await gateway.query(`{ ${repeated(50, i => `nothing${i}`)} }`);
     expect(errors).toHaveLength(bounds.errors + 1);

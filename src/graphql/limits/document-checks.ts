@@ -1,7 +1,10 @@
 import {
+  type ASTNode,
+  type ASTVisitFn,
   type ASTVisitor,
   type DocumentNode,
   GraphQLError,
+  type GraphQLObjectType,
   type GraphQLSchema,
   getOperationAST,
   getVariableValues,
@@ -10,6 +13,7 @@ import {
   type OperationDefinitionNode,
   type ParseOptions,
   parse,
+  SingleFieldSubscriptionsRule,
   specifiedRules,
   type ValidationContext,
   type ValidationRule,
@@ -52,7 +56,11 @@ export type DocumentChecks = ReturnType<typeof createDocumentChecks>;
  */
 export function createDocumentChecks(deps: DocumentChecksDeps) {
   const { schema, documents, introspection, callLimit, statisticsLimit } = deps;
-  const rules = [...specifiedRules, ...deferRules, ...(introspection ? [] : [NoSchemaIntrospectionCustomRule])];
+  const rules = [
+    ...specifiedRules.filter(rule => rule !== SingleFieldSubscriptionsRule),
+    ...laterRules,
+    ...(introspection ? [] : [NoSchemaIntrospectionCustomRule]),
+  ];
   const known = createDocumentStore();
   const costs = new WeakMap<OperationDefinitionNode, OperationCost>();
   const deprecatedUses = createDeprecations(schema);
@@ -190,18 +198,36 @@ function parseBounded(text: string, options: ParseOptions): ReadDocument {
   }
 }
 
-/** The rules of GraphQL for `@defer`, which graphql-js 16 does not have. */
-export const deferRules: readonly ValidationRule[] = [notOnRootFields, uniqueLabels];
+/** The rules of GraphQL that graphql-js 16 does not have yet. */
+export const laterRules: readonly ValidationRule[] = [singleSubscriptionField, notOnRootFields, uniqueLabels];
 
-/** Mutations run one after the other, and each event of a subscription has one root field: neither can be deferred. */
+/** The rule of graphql-js throws where a condition has a variable. `notOnRootFields` refuses every condition. */
+function singleSubscriptionField(context: ValidationContext): ASTVisitor {
+  const visitor = SingleFieldSubscriptionsRule(context) as Record<'OperationDefinition', ASTVisitFn<ASTNode>>;
+  return {
+    OperationDefinition(...given) {
+      try {
+        visitor.OperationDefinition(...given);
+      } catch {
+        // See above.
+      }
+    },
+  };
+}
+
+/** Mutations run one after the other, and each event of a subscription has one root field: neither can be deferred, and the latter not be left out. */
 function notOnRootFields(context: ValidationContext): ASTVisitor {
   const schema = context.getSchema();
+  const refused = new Map([
+    [schema.getMutationType(), ['defer']],
+    [schema.getSubscriptionType(), ['defer', 'skip', 'include']],
+  ]);
   return {
     Directive(node) {
       const parent = context.getParentType();
-      const isRoot = parent != null && (parent === schema.getMutationType() || parent === schema.getSubscriptionType());
-      if (node.name.value !== 'defer' || !isRoot) return;
-      const message = `The directive "@defer" cannot be used on root fields of the type "${parent.name}".`;
+      const name = node.name.value;
+      if (parent == null || !refused.get(parent as GraphQLObjectType)?.includes(name)) return;
+      const message = `The directive "@${name}" cannot be used on root fields of the type "${parent.name}".`;
       context.reportError(new GraphQLError(message, { nodes: node }));
     },
   };

@@ -376,6 +376,15 @@ describe.each(redisPlaces)('the export store in %s', name => {
     const results = await Promise.allSettled(stores.map(each => beginOnce(each, team)));
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
   });
+
+  test('replaces a set of teams of another type', async () => {
+    const client = await redisAt(...(places.get(name)?.urls ?? []));
+    await client.unlink('mig:exports:with-seals');
+    await client.set('mig:exports:with-seals', 'x');
+    const [store, team] = [await storeIn(name), `team ${randomUUID()}` as TeamKey];
+    await register(store, team, 'crm');
+    expect(await names(store, team)).toEqual(['crm']);
+  });
 });
 
 describe('the export store on a failing disk', () => {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { z } from 'zod';
-import { countFaults, type RedisClient, type RedisTelemetry } from '../../data/redis.js';
+import { countFaults, type RedisClient, type RedisTelemetry, replacingOtherType } from '../../data/redis.js';
 import { UpstreamUnavailable } from '../../errors.js';
 import { sealsIn, type TextStore } from './team-store.js';
 
@@ -66,7 +66,7 @@ export function createRedisStore(redis: RedisClient, telemetry: RedisTelemetry):
         const { value, result } = change(before ?? undefined);
         if (value === undefined) return result;
         // Before the state is replaced, so that no team is ever missing from the set.
-        await attempt('SADD', () => redis.sadd(teamsKey, key));
+        await attempt('SADD', () => replacingOtherType(redis, teamsKey, () => redis.sadd(teamsKey, key)));
         const values = [version ?? '0', value, JSON.stringify(sealsIn(value))];
         const replaced = await attempt('EVAL', () => redis.eval(replaceScript, 1, key, ...values));
         if (replaced === 1) return result;

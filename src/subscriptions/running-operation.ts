@@ -47,6 +47,7 @@ export class RunningOperation implements Listener {
   /** The end of the subscription, which comes after what waits. */
   #end: { readonly errors: string | undefined } | undefined;
   #executedAt: number | undefined;
+  #onRoom: (() => void) | undefined;
 
   constructor(
     id: string,
@@ -110,7 +111,9 @@ export class RunningOperation implements Listener {
 
   async room(): Promise<void> {
     while (!this.isOver && this.#waitingBytes > slowBytes) {
-      await new Promise<void>(resolve => this.#host.buffer.whenTaken(resolve));
+      await new Promise<void>(resolve => {
+        this.#onRoom = resolve;
+      });
     }
   }
 
@@ -173,6 +176,7 @@ export class RunningOperation implements Listener {
 
   #close(): void {
     this.#clear();
+    this.#onRoom?.();
     this.onStop?.();
     this.execution?.leave(this);
     if (!this.isSingle) this.#subscriptions.deps.telemetry.listeners(this.#host.transport, -1);
@@ -187,6 +191,7 @@ export class RunningOperation implements Listener {
   /** Counts bytes that wait, or no longer do (`by` below 0). Returns whether the memory budget has room for them. */
   #count(by: number): boolean {
     this.#waitingBytes += by;
+    if (by < 0) this.#onRoom?.();
     return this.#host.buffer.queue(by);
   }
 }

@@ -1,0 +1,17 @@
+import { expect, jest, test } from '@jest/globals';
+import { newOperationInfo } from '../src/observability/operation-info.js';
+import { type OperationHost, RunningOperation } from '../src/subscriptions/running-operation.js';
+import type { Subscriptions } from '../src/subscriptions/subscriptions.js';
+
+test('a subscription that is stopped lets go of what waits for its slow client, also where that never reads', async () => {
+  const buffer = { isSlow: true, whenTaken: jest.fn(), queue: () => true };
+  const host = { transport: 'websocket', buffer, isDraining: false } as unknown as OperationHost;
+  const subscriptions = { deps: { telemetry: { listeners() {} } }, async subscribe() {} } as unknown as Subscriptions;
+  const operation = new RunningOperation('1', subscriptions, host, {} as never, newOperationInfo());
+  await operation.run(async () => ({ type: 'subscription' }) as never);
+  operation.next({ parts: ['x'.repeat(100_000)] }, false);
+  const room = operation.room();
+  operation.stop();
+  await room;
+  expect(operation.isOver).toBe(true);
+});

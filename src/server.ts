@@ -30,8 +30,7 @@ import { cacheBytes, memoryLimit } from './lib/heap.js';
 import { createProxyHeaders } from './lib/network.js';
 import { oncePerValue } from './lib/run.js';
 import { createGauges, type Metrics } from './observability/metrics.js';
-import type { Tracing } from './observability/operation-info.js';
-import { createOperationNames } from './observability/operation-info.js';
+import { createOperationNames, type Tracing } from './observability/operation-info.js';
 import type { BuiltServices } from './services.js';
 import { registerSubscriptions, type SubscriptionOptions } from './subscriptions/transports.js';
 

@@ -31,8 +31,8 @@ export function invalidArgumentOf({ message, nodes }: GraphQLError, document: Do
 }
 
 /**
- * The argument of a field or directive that GraphQL itself finds invalid when it reads the values: a variable with a default is explicitly null. Its other parts were
- * validated before, so a single variable in it is at fault.
+ * The argument of a field or directive that GraphQL itself finds invalid when it reads the values: a variable with a default is explicitly null. Its
+ * other parts were validated before, so a single variable in it is at fault.
  */
 export function executedArgumentOf({ message, nodes, originalError }: GraphQLError): string | undefined {
   const [, argument] = /^Argument "(\w+)" (?:of|has) /.exec(message) ?? [];

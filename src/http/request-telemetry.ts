@@ -5,12 +5,12 @@ import type { Logger } from 'pino';
 import type { Credential } from '../auth/credentials.js';
 import { loggedMember } from '../auth/teams.js';
 import { loggedPathOf, normalizedUrl, type ProxyHeaders, pathOf } from '../lib/network.js';
-import type { OperationNames } from '../observability/operation-info.js';
 import {
   type ClientApp,
   clientAppOf,
   newOperationInfo,
   type OperationInfo,
+  type OperationNames,
   operationAttributes,
   overloadedOutcome,
   requestAttributes,

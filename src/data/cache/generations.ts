@@ -24,7 +24,8 @@ export interface Generations {
   /**
    * Replaces the token of a tag, which invalidates all entries with this tag. If Redis cannot be reached, waits for as long as Redis takes to move to
    * another server. Never rejects: a token that could not be replaced in this time is replaced when Redis is back.
-   * @param isUnsettled whether the write may still be carried out: until a minute after the last write, the token is one under which nothing may be cached (see `isUnsettled`).
+   * @param isUnsettled whether the write may still be carried out: until a minute after the last write, the token is one under which nothing may be cached
+   *   (see `isUnsettled`).
    */
   renew(tag: string, isUnsettled?: boolean): Promise<void>;
   /**

@@ -1,7 +1,6 @@
 import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
 import { Forbidden, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
-import type { Waiter } from '../../lib/run.js';
-import { type MaybePromise, runYielding } from '../../lib/run.js';
+import { type MaybePromise, runYielding, type Waiter } from '../../lib/run.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';

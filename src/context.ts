@@ -2,7 +2,7 @@ import type { Credential, Scope } from './auth/credentials.js';
 import type { Teams } from './auth/teams.js';
 import type { Reloadable } from './config/values.js';
 import type { Polling } from './data/polling/polling.js';
-import { createReader, type Lifetimes, type ReaderDeps } from './data/reader.js';
+import { createReader, type Lifetimes, type Reader, type ReaderDeps } from './data/reader.js';
 import type { RequestAuth } from './data/upstream/request.js';
 import { sendWrite, type Write } from './data/writer.js';
 import { createCompaniesLoaders } from './domains/companies/client.js';
@@ -62,7 +62,7 @@ interface ContextState {
   readonly services: Services;
   readonly identity: RequestIdentity;
   readonly cancellation: RequestAuth['cancellation'];
-  loaders: ReturnType<typeof createLoaders> | undefined;
+  loaders: Loaders | undefined;
 }
 
 /** What resolvers work with, for one request. What may throw is a getter, because Apollo copies the own properties of a context. */
@@ -122,7 +122,7 @@ export class Context {
 
   /** @throws Unauthenticated, as `credential` does. */
   get loaders() {
-    this.state.loaders ??= createLoaders(this.state.services, this.auth);
+    this.state.loaders ??= new Loaders(this.state.services, this.auth);
     return this.state.loaders;
   }
 
@@ -147,21 +147,29 @@ export class Context {
   }
 }
 
-function createLoaders(services: Services, auth: RequestAuth) {
-  const { events, eventStatisticsLimit } = services;
-  const reader = createReader(services, auth);
-  let companies: ReturnType<typeof createCompaniesLoaders> | undefined;
-  return {
-    events: createEventsLoaders(reader, events, eventStatisticsLimit),
-    get companies() {
-      companies ??= createCompaniesLoaders(reader, auth.scope);
-      return companies;
-    },
-    get markets() {
-      return createMarketsLoaders(reader);
-    },
-    get discovery() {
-      return createDiscoveryLoaders(reader);
-    },
-  };
+/** Those of each domain. A class, because getters of an object literal would keep what a request has read until the next full garbage collection. */
+class Loaders {
+  readonly events: ReturnType<typeof createEventsLoaders>;
+  private readonly reader: Reader;
+  private readonly scope: Scope;
+  private ofCompanies: ReturnType<typeof createCompaniesLoaders> | undefined;
+
+  constructor(services: Services, auth: RequestAuth) {
+    this.reader = createReader(services, auth);
+    this.scope = auth.scope;
+    this.events = createEventsLoaders(this.reader, services.events, services.eventStatisticsLimit);
+  }
+
+  get companies() {
+    this.ofCompanies ??= createCompaniesLoaders(this.reader, this.scope);
+    return this.ofCompanies;
+  }
+
+  get markets() {
+    return createMarketsLoaders(this.reader);
+  }
+
+  get discovery() {
+    return createDiscoveryLoaders(this.reader);
+  }
 }

@@ -207,19 +207,19 @@ export class UpstreamUnavailable extends UpstreamFailure {
   readonly code = 'UPSTREAM_UNAVAILABLE';
 }
 
-/** The call succeeded, but its body does not match the interface of the service. */
+/** The response does not match the interface of the service. The next one would not, either, so it is not retryable. */
 export class UpstreamInvalidResponse extends UpstreamFailure {
   readonly code = 'UPSTREAM_INVALID_RESPONSE';
+
+  constructor(message: string, upstream?: UpstreamFault) {
+    super(message, upstream, false);
+  }
 }
 
 /** The service has accepted a write, but its response cannot be read. */
 export class AcceptedUnread extends UpstreamInvalidResponse {
   /** @param advice how the client learns what the response would have said. */
   constructor(advice = 'send it again only if it may be done twice') {
-    super(
-      `The request was sent and accepted, but the response of the service cannot be read: ${advice}`,
-      undefined,
-      false,
-    );
+    super(`The request was sent and accepted, but the response of the service cannot be read: ${advice}`);
   }
 }

@@ -24,11 +24,7 @@ function asObject(value: unknown, node?: ASTNode): object {
 }
 
 /** Made once: a list of records can have it for each value. */
-export const cannotBeRead = new UpstreamInvalidResponse(
-  'The service sent a value that cannot be read',
-  undefined,
-  false,
-);
+export const cannotBeRead = new UpstreamInvalidResponse('The service sent a value that cannot be read');
 
 /** The serializer for values of the service. One that the scalar cannot hold is a fault of the service. */
 const ofService = (serialize: (value: unknown) => unknown) => (value: unknown) => {

@@ -148,7 +148,7 @@ function errorByStatus(status: number, fault: UpstreamFault, request: RequestInf
       return new UpstreamTimeout('The service did not answer in time', fault, request.safe);
     default:
       if (status >= 500) return new UpstreamUnavailable('The service failed', fault, request.safe);
-      return new UpstreamInvalidResponse('The service answered with a status that it does not document', fault, false);
+      return new UpstreamInvalidResponse('The service answered with a status that it does not document', fault);
   }
 }
 

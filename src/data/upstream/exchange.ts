@@ -80,7 +80,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) {
       this.#informationalReplies += 1;
       if (this.#informationalReplies > maxInformationalReplies) {
-        this.abort(new UpstreamInvalidResponse('The service sent too many informational replies', undefined, false));
+        this.abort(new UpstreamInvalidResponse('The service sent too many informational replies'));
       }
       return;
     }

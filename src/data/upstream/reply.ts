@@ -74,9 +74,9 @@ export function bodyBoundsOf(family: string): BodyBounds {
   return boundsByFamily.get(family) ?? defaultBounds;
 }
 
-/** The error for a body or headers beyond their bounds. It is not retryable: they would be as large the next time. */
+/** The error for a body or headers beyond their bounds. */
 export function responseTooLarge(): UpstreamInvalidResponse {
-  return new UpstreamInvalidResponse('The response of the service is too large', undefined, false);
+  return new UpstreamInvalidResponse('The response of the service is too large');
 }
 
 /**
@@ -86,7 +86,7 @@ export function responseTooLarge(): UpstreamInvalidResponse {
  */
 export function replyText({ body, unreadable }: Reply, { family, vectors }: UpstreamRequest): BoundedJson {
   if (unreadable !== undefined)
-    throw new UpstreamInvalidResponse(`The service's response cannot be read. ${unreadable.message}`, undefined, false);
+    throw new UpstreamInvalidResponse(`The service's response cannot be read. ${unreadable.message}`);
   const bounds = bodyBoundsOf(family);
   const arrays = vectors === undefined ? [] : flatArrays(body, vectors.member);
   let otherBytes = body.length;
@@ -105,7 +105,7 @@ export function parseReply(text: BoundedJson): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new UpstreamInvalidResponse('The service answered with a body that is not JSON', undefined, false);
+    throw new UpstreamInvalidResponse('The service answered with a body that is not JSON');
   }
 }
 

@@ -25,7 +25,7 @@ export function parseLenient<Body, T>(parser: { parse(body: Body): T }, body: Bo
     return parser.parse(body);
   } catch (error) {
     if (error instanceof UpstreamInvalidResponse) throw error;
-    throw new UpstreamInvalidResponse('The service answered with a body that it does not document', undefined, false);
+    throw new UpstreamInvalidResponse('The service answered with a body that it does not document');
   } finally {
     current = undefined;
   }

@@ -145,11 +145,7 @@ function requestedPage(body: unknown, page: number, pageSize: number): EventPage
     meta.totalPages === page && meta.pageSize === events.length && events.length === totalItems - before;
   const hasSize = meta.pageSize === pageSize || isRestOfList;
   if (meta.currentPage !== page || events.length > pageSize || !hasSize) {
-    throw new UpstreamInvalidResponse(
-      'The service answered with a page other than the requested one',
-      undefined,
-      false,
-    );
+    throw new UpstreamInvalidResponse('The service answered with a page other than the requested one');
   }
   return { events, totalItems, unfilteredTotalItems };
 }

@@ -79,7 +79,7 @@ export const eventsResolvers: Resolvers = {
     observation({ id }, _, { loaders }, info) {
       // An identifier from the service is checked like one from a client before it becomes part of a path.
       if (!isObservationId(id)) {
-        throw new UpstreamInvalidResponse('The service sent an invalid observation identifier', undefined, false);
+        throw new UpstreamInvalidResponse('The service sent an invalid observation identifier');
       }
       return loaders.events.observation(id, selectsField(info, 'textEmbedding'));
     },

@@ -37,7 +37,7 @@ export async function signIn(
       throw refusalOf(error) === undefined ? error : new SignInFailed();
     });
   const cookies = await receivedCookies([reply.headers['set-cookie'] ?? []].flat(), base);
-  if (cookies.length === 0) throw new UpstreamInvalidResponse('The service did not start a session', undefined, false);
+  if (cookies.length === 0) throw new UpstreamInvalidResponse('The service did not start a session');
   return { cookies: [...cookies], email, name: nameIn(reply, request) };
 }
 

@@ -72,7 +72,7 @@ export function createSessions({ upstream, base, sealer, attempts, revocations, 
         const begun = { ...session, service, id: randomUUID(), endsAt, isKept: expiries.includes(endsAt) };
         const cookie = await cookieOf(begun);
         if (cookie.value.length > maxCookieLength) {
-          throw new UpstreamInvalidResponse('The session is too large for a cookie', undefined, false);
+          throw new UpstreamInvalidResponse('The session is too large for a cookie');
         }
         return { credential: credentialOf(begun), cookie };
       } catch (error) {

@@ -624,17 +624,17 @@ describe('Redis', () => {
     expect([turns.sign.size, turns.open.size]).toEqual([expected, expected]);
   });
 
-  test('gets no entry above 4 MB, which each process reads itself, and keeps no older one in its place', async () => {
+  test('gets no entry above 1 MB, which each process reads itself, and keeps no older one in its place', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
     const look = (over: Cache, bytes: number) => getOrLoad(over, scope, lookup('a', sized(bytes)), never);
-    await look(cache, 4 * megabyte);
+    await look(cache, megabyte);
     await writesOf(admin, 1);
     moveClock(100 * second);
-    expect((await look(cache, 4 * megabyte + 1)).source).toBe('network');
+    expect((await look(cache, megabyte + 1)).source).toBe('network');
     await until(async () => (await admin.dbsize()) === 0);
-    expect((await look(cache, 4 * megabyte + 1)).source).toBe('memory');
-    expect((await look(cacheOver(redis), 4 * megabyte + 1)).source).toBe('network');
+    expect((await look(cache, megabyte + 1)).source).toBe('memory');
+    expect((await look(cacheOver(redis), megabyte + 1)).source).toBe('network');
     expect(faults).toEqual([]);
   });
 

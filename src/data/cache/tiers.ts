@@ -45,8 +45,8 @@ export const createMemoryTier = (bytes: number) =>
 /** In characters, including the scope. A longer key is hashed. */
 const maxKeyLength = 250;
 
-/** In bytes. Redis gets no larger entry: its transfer would hold up all other commands of the connection, until they fail. */
-const maxSharedBytes = 4 * 1024 * 1024;
+/** In bytes. Redis gets no larger entry: a batch of them would hold up all other commands of the connection, until they fail. */
+const maxSharedBytes = 1024 * 1024;
 /** In characters. What one call encodes or decodes beyond this waits for its turn. */
 const maxAtOnce = 64 * 1024;
 

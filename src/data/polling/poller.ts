@@ -123,10 +123,9 @@ export class Poller {
     let last: PollResult | undefined;
     let inARow = 0;
     // The clock of the gateway that observed it may be wrong.
-    const dueMs = (this.topic.newest?.observedAt ?? 0) + intervalMs - Date.now();
-    let pauseMs = Math.min(Math.max(dueMs, 0), intervalMs);
+    let pauseMs = Math.min((this.topic.newest?.observedAt ?? 0) + intervalMs - Date.now(), intervalMs);
     for (;;) {
-      await sleep(pauseMs, undefined, { signal: stopping }).catch(() => {});
+      await sleep(Math.max(pauseMs, 0), undefined, { signal: stopping }).catch(() => {});
       if (stopping.aborted) return;
       const startedAt = performance.now();
       const { result, minPauseMs } = await this.#poll(stopping);

@@ -114,28 +114,26 @@ export class Call<T> implements Waiter, ExchangeListener {
     const state = this.#state;
     const { bulkhead } = this.#target.origin;
     switch (state.name) {
-      case 'queued':
-        bulkhead.withdraw(this);
-        this.#end(reason);
-        break;
+      case 'ended':
+        return;
       case 'sending':
         // Comes back through `onBroken`.
         state.exchange.abort(reason);
+        return;
+      case 'queued':
+        bulkhead.withdraw(this);
         break;
       case 'pausing':
         clearTimeout(state.timer);
-        this.#end(reason);
         break;
       case 'reading':
         state.exchange.release();
         bulkhead.leave();
-        this.#end(reason);
-        break;
-      case 'ended':
         break;
       default:
         state satisfies never;
     }
+    this.#end(reason);
   }
 
   enterBulkhead(): void {
@@ -157,22 +155,18 @@ export class Call<T> implements Waiter, ExchangeListener {
       origin.bulkhead.leave();
       return;
     }
+    let isTrial = false;
     try {
       // The service has refused this credential to another call of the response: it would refuse all the others too.
       const refusal = refusals.get(refusalKey);
       if (refusal !== undefined) throw refusal;
-      const isTrial = breaker.enter();
+      isTrial = breaker.enter();
       const span = (operation.span ?? deps.tracing)?.begin('client');
       const exchange = new Exchange(limits, this);
       this.#state = { name: 'sending', exchange, isTrial, span, startedAt: performance.now() };
       origin.send(prefix, this.#request, calls.auth, span, exchange);
     } catch (error) {
-      if (this.#state.name === 'sending') {
-        this.#failAttempt(this.#state, error);
-      } else {
-        origin.bulkhead.leave();
-        this.#end(error);
-      }
+      this.#failAttempt(isTrial, error);
     }
   }
 
@@ -208,7 +202,7 @@ export class Call<T> implements Waiter, ExchangeListener {
       acceptedScopes.countCall(scope, true);
     }
     reportRefusal(telemetry, this.#request, refusal);
-    this.#failAttempt(state, refusal);
+    this.#failAttempt(state.isTrial, refusal);
   }
 
   /** It is the turn of the reply to be read. */
@@ -242,10 +236,10 @@ export class Call<T> implements Waiter, ExchangeListener {
     if (state.name !== 'sending') return;
     this.#target.works = false;
     this.#record(state, null, error);
-    this.#failAttempt(state, error);
+    this.#failAttempt(state.isTrial, error);
   }
 
-  #failAttempt({ isTrial }: Sending, error: unknown): void {
+  #failAttempt(isTrial: boolean, error: unknown): void {
     const { deadlineAt, retryBudget } = this.#batch;
     const { breaker, origin } = this.#target;
     breaker.leave(isTrial, error);

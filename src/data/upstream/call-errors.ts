@@ -103,27 +103,8 @@ type RequestInfo = Pick<UpstreamRequest, 'safe' | 'argument' | 'members' | 'list
  */
 export function errorOfReply(reply: Reply, request: RequestInfo): GatewayError {
   const { errorCode, message } = readProblem(reply.body);
-  const status = statusByErrorCode.get(errorCode ?? '') ?? reply.status;
   const fault = { status: reply.status, errorCode, retryAfterSeconds: retryAfterSeconds(reply) };
-  return errorByStatus(status, fault, request, message);
-}
-
-/** The seconds that a reply asks to wait, at most a day; undefined if it does not say, or nothing that can be read. */
-function retryAfterSeconds({ headers }: Reply): number | undefined {
-  const text = String(headers['retry-after'] ?? '').trim();
-  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - Date.now()) / 1_000);
-  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), 86_400);
-}
-
-const statusByErrorCode = new Map([
-  ['QUERY_VALIDATION_FAILED', 400],
-  ['UNAUTHORISED', 401],
-  ['FORBIDDEN', 403],
-  ['NOT_FOUND', 404],
-  ['INTERNAL_SERVER_ERROR', 500],
-]);
-
-function errorByStatus(status: number, fault: UpstreamFault, request: RequestInfo, text: string): GatewayError {
+  const status = statusByErrorCode.get(errorCode ?? '') ?? reply.status;
   switch (status) {
     case 400:
     case 422:
@@ -131,7 +112,7 @@ function errorByStatus(status: number, fault: UpstreamFault, request: RequestInf
     case 413:
     case 414:
     case 431:
-      return badInput(fault, request, text);
+      return badInput(fault, request, message);
     case 401:
       return new Unauthenticated('The service does not accept the credential', fault);
     case 403:
@@ -151,6 +132,21 @@ function errorByStatus(status: number, fault: UpstreamFault, request: RequestInf
       return new UpstreamInvalidResponse('The service answered with a status that it does not document', fault);
   }
 }
+
+/** The seconds that a reply asks to wait, at most a day; undefined if it does not say, or nothing that can be read. */
+function retryAfterSeconds({ headers }: Reply): number | undefined {
+  const text = String(headers['retry-after'] ?? '').trim();
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - Date.now()) / 1_000);
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), 86_400);
+}
+
+const statusByErrorCode = new Map([
+  ['QUERY_VALIDATION_FAILED', 400],
+  ['UNAUTHORISED', 401],
+  ['FORBIDDEN', 403],
+  ['NOT_FOUND', 404],
+  ['INTERNAL_SERVER_ERROR', 500],
+]);
 
 /** @param text the service's own message. */
 function badInput(fault: UpstreamFault, { argument, members = [], listed }: RequestInfo, text: string): GatewayError {

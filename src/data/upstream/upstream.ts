@@ -6,7 +6,7 @@ import type { MaybePromise } from '../../lib/run.js';
 import type { Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { Breaker, type PerScope, perScope, RetryBudget } from './breaker.js';
-import { type Batch, Call, type Calls, type Target } from './call.js';
+import { type Batch, Call, type Calls, type Receiver, type Target } from './call.js';
 import type { ByteBudget } from './exchange.js';
 import { addressVariables, createDestinations, type UpstreamOptions } from './origins.js';
 import { bodyBoundsOf, type Reply } from './reply.js';
@@ -126,10 +126,7 @@ export function createUpstream(
       signal?: AbortSignal,
     ) =>
       new Promise<T>((resolve, reject) => {
-        const receiver = {
-          resolve: (_: number, value: T) => resolve(value),
-          reject: (_: number, error: Error) => reject(error),
-        };
+        const receiver: Receiver<T> = { resolve: (_, value) => resolve(value), reject: (_, error) => reject(error) };
         sendBatch({ requests: [request], auth, read: (_, reply) => read(reply), receiver }, signal);
       }),
     /** For how many credentials a circuit breaker is open, by endpoint family that was called. */

@@ -13,7 +13,7 @@ import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
 
-/** A parsed body. The embeddings are stored only if the request wanted vectors. */
+/** A parsed body, with its embeddings exactly if the request wants vectors. */
 export interface Parsed<T, Embeddings> {
   readonly value: T;
   readonly embeddings?: { readonly value: Embeddings; readonly bytes: number } | undefined;
@@ -135,7 +135,7 @@ function loadedFrom(
     return {
       value: { value, skipped: schemaDrift.skipped } satisfies CachedValue,
       bytes: text.length + (before === undefined ? 0 : JSON.stringify(before).length),
-      embeddings: read.request.vectors?.wanted ? embeddings : undefined,
+      embeddings,
       noStore: /\bno-store\b/i.test(`${reply.headers['cache-control']}`),
     };
   };
@@ -145,29 +145,23 @@ function loadedFrom(
     : parseInTurns(parser, text, schemaDrift, auth.scope).then(loaded);
 }
 
+type FetchDeps = Pick<ReaderDeps, 'upstream' | 'telemetry'>;
+
 /** Sends one read to the service, and what it reads before it. @throws GatewayError */
-async function fetchRead(
-  deps: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
-  read: AnyRead,
-  auth: RequestAuth,
-  signal: AbortSignal,
-): Promise<Loaded> {
-  const first: Fetch = async other => {
-    const { value } = await fetchRead(deps, other as AnyRead, auth, signal);
-    return (value as CachedValue).value as never;
-  };
-  const before = await read.before?.(first);
-  return deps.upstream.send(read.request, auth, reply => loadedFrom(deps.telemetry, auth, read, reply, before), signal);
+async function fetchRead({ upstream, telemetry }: FetchDeps, read: AnyRead, auth: RequestAuth): Promise<Loaded> {
+  const before = await read.before?.(async other => (await readUncached({ upstream, telemetry }, other, auth)).value);
+  const { signal } = auth.cancellation;
+  return upstream.send(read.request, auth, reply => loadedFrom(telemetry, auth, read, reply, before), signal);
 }
 
 /** Reads from the service itself, past the cache, until the signal of `auth` aborts. `bytes` is the length of the text. @throws GatewayError */
 export async function readUncached<T, Embeddings>(
-  deps: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
+  deps: FetchDeps,
   given: Read<T, Embeddings>,
   auth: RequestAuth,
 ): Promise<{ readonly value: T; readonly skipped: readonly SkippedRecord[]; readonly bytes: number }> {
   const read = given as AnyRead;
-  const { value, embeddings, bytes } = await fetchRead(deps, read, auth, auth.cancellation.signal);
+  const { value, embeddings, bytes } = await fetchRead(deps, read, auth);
   const cached = value as CachedValue;
   const joined = embeddings === undefined ? cached.value : read.join?.(cached.value, embeddings.value);
   return { value: joined as T, skipped: cached.skipped, bytes };
@@ -221,7 +215,7 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
   /** Loads a read that reads something else first. */
   const loadAlone: Load<CachedRead> = ([pending], receiver) => {
     const controller = new AbortController();
-    fetchRead(deps, (pending as CachedRead).read, auth, controller.signal).then(
+    fetchRead(deps, (pending as CachedRead).read, { ...auth, cancellation: controller }).then(
       loaded => receiver.resolve(0, loaded),
       error => receiver.reject(0, error),
     );

@@ -1,5 +1,6 @@
 import type { Source } from '../../observability/response-metadata.js';
 import type { Receiver } from '../upstream/call.js';
+import type { Entry } from './entry.js';
 import type { Keys } from './keys.js';
 
 /** In milliseconds: how long an entry is fresh, how long after that it may be used if the service fails, and how long a 404 is cached. */
@@ -40,19 +41,12 @@ export type Load<L extends Lookup> = (
   receiver: Receiver<Loaded>,
 ) => { abort(index: number, reason: Error): void };
 
-/** The result of a look-up, and where it came from. */
-export interface LookupResult {
-  readonly value: unknown;
+/** The result of a look-up, and where it came from. `freshUntil` is 0 if a response that contains the value may not be cached. */
+export interface LookupResult extends Pick<Entry, 'value' | 'freshUntil' | 'generation' | 'bytes'> {
   readonly embeddings: unknown;
   readonly source: Source;
   /** Whether the service failed and an older entry was used. */
   readonly stale: boolean;
-  /** Until when a response that contains the value may be cached, in milliseconds since 1970; 0 if it may not be cached. */
-  readonly freshUntil: number;
-  /** The generation of the look-up's tag; undefined without a tag. */
-  readonly generation: string | undefined;
-  /** The approximate size of the JSON text, in bytes. */
-  readonly bytes: number;
 }
 
 export type LookupOutcome = LookupResult | Error;

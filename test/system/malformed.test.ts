@@ -34,7 +34,7 @@ afterAll(async () => {
   await Promise.all([sandbox.close(), server.stop()]);
 });
 
-const place = { fence: 8e15, seq: 1 };
+const place = { generation: 'any', order: 8e15 };
 const state = { ...place, kind: 'state', observedAt: 1 };
 /** Not an envelope: dropped even if it is signed. */
 const malformed = [
@@ -43,7 +43,7 @@ const malformed = [
   JSON.stringify(place),
   JSON.stringify({ ...state, kind: 'rumour', state: {} }),
   JSON.stringify({ ...place, kind: 'refused', message: 'No', upstream: null }),
-  JSON.stringify({ ...place, kind: 'refused', code: 'toString', message: 'No' }),
+  JSON.stringify({ ...place, kind: 'refused', code: 'toString', message: 'No', upstream: null }),
   JSON.stringify(state),
   JSON.stringify({ ...state, state: null }),
   JSON.stringify({ ...state, observedAt: 1e300, state: {} }),
@@ -52,7 +52,7 @@ const malformed = [
 /** An envelope with a state that no gateway produces: dropped because it is not signed. */
 const unsigned = [
   JSON.stringify({ ...state, state: { jobs: [{ id: {} }], finished: 'yes' } }),
-  `{"fence":8e15,"seq":1,"kind":"state","observedAt":1,"state":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+  `{"generation":"any","order":8e15,"kind":"state","observedAt":1,"state":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
 ];
 
 const secret = 's'.repeat(32);

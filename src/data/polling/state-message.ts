@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Forbidden, NotFound, Unauthenticated, UpstreamBadInput, type UpstreamFault } from '../../errors.js';
+import { Forbidden, NotFound, Unauthenticated, UpstreamBadInput } from '../../errors.js';
 
 /** A state of what is watched, and when the service was asked for it, in milliseconds since 1970. */
 export interface Snapshot<S> {
@@ -16,12 +16,14 @@ const refusals = {
 } as const;
 
 /** Such an error in a form that JSON can carry. */
-interface Refusal {
-  readonly code: keyof typeof refusals;
-  readonly message: string;
-  readonly upstream: UpstreamFault | null;
-  readonly argument?: string | undefined;
-}
+const refusal = z.object({
+  code: z.enum(Object.keys(refusals) as (keyof typeof refusals)[]),
+  message: z.string(),
+  upstream: z.object({ status: z.int().nullable(), errorCode: z.string().nullable() }).nullable(),
+  argument: z.string().optional(),
+});
+
+type Refusal = Readonly<z.output<typeof refusal>>;
 
 /** The result of one poll: a state, the last state, or a refusal. Safe as JSON, and without any credential. */
 export type PollOutcome<S> =
@@ -40,24 +42,15 @@ const lastMoment = 8.64e15;
 
 const place = { generation: z.string(), order: z.int().min(0) };
 
-const observed = {
-  ...place,
-  state: z.unknown().refine(state => state != null),
-  observedAt: z.int().min(0).max(lastMoment),
-};
-
 /** Checks a message from Redis. The signature and the namespace vouch for the state in it. */
 export const stateMessageSchema: z.ZodType<StateMessage<unknown>> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('state'), ...observed }),
-  z.object({ kind: z.literal('final'), ...observed }),
   z.object({
-    kind: z.literal('refused'),
+    kind: z.enum(['state', 'final']),
     ...place,
-    code: z.enum(Object.keys(refusals) as Refusal['code'][]),
-    message: z.string(),
-    upstream: z.object({ status: z.int().nullable(), errorCode: z.string().nullable() }).nullable(),
-    argument: z.string().optional(),
+    state: z.unknown().refine(state => state != null),
+    observedAt: z.int().min(0).max(lastMoment),
   }),
+  z.object({ kind: z.literal('refused'), ...place, ...refusal.shape }),
 ]);
 
 /** The refusal for an error, if polling must stop after that error. */

@@ -12,14 +12,14 @@ export interface Feed<T> extends AsyncIterable<T> {
 
 /**
  * One listener's view of a topic. Each value replaces the one before it, so that a slow reader gets the newest value and never a queue.
- * Ends when its signal aborts or the topic ends. It has one reader: `next` is called again only after its promise has settled.
+ * Ends when its signal aborts or the topic ends. It is read once.
  */
-export class TopicSubscription<T> implements AsyncIterableIterator<T>, Feed<T> {
+export class TopicSubscription<T> implements Feed<T> {
   readonly isState = true;
   readonly isJoinable = true;
   readonly #topic: Topic<T>;
-  /** Resolves the promise of a reader that waits. */
-  #resolve: ((result: Promise<IteratorResult<T>>) => void) | undefined;
+  /** Lets a reader that waits go on. */
+  #wake = () => {};
   #unread: { readonly value: T } | undefined;
   #end: { readonly error?: Error | undefined } | undefined;
 
@@ -43,48 +43,36 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T>, Feed<T> {
 
   /** Gives the listener a value. */
   push(value: T): void {
-    if (this.#end !== undefined) return;
     this.#unread = { value };
     this.#wake();
   }
 
   /** Ends the iteration after the unread value, if there is one. */
   finish(error?: Error): void {
-    if (this.#end !== undefined) return;
-    this.#end = { error };
+    this.#end ??= { error };
     this.#wake();
   }
 
-  /** Ends the iteration at once with an error, without the unread value. */
-  fail(error: Error): void {
+  /** Ends the iteration at once, without the unread value. */
+  leave(error?: Error): void {
     this.forget();
     this.finish(error);
-  }
-
-  next(): Promise<IteratorResult<T>> {
-    const [unread, end] = [this.#unread, this.#end];
-    this.#unread = undefined;
-    if (unread !== undefined) return Promise.resolve({ value: unread.value, done: false });
-    if (end === undefined) return new Promise(resolve => (this.#resolve = resolve));
-    this.#end = {};
-    return end.error === undefined ? Promise.resolve(done) : Promise.reject(end.error);
-  }
-
-  async return(): Promise<IteratorResult<T>> {
-    this.forget();
-    this.finish();
     this.#topic.unsubscribe(this);
-    return done;
   }
 
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  #wake(): void {
-    const resolve = this.#resolve;
-    this.#resolve = undefined;
-    resolve?.(this.next());
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, undefined> {
+    try {
+      for (;;) {
+        const unread = this.#unread;
+        this.forget();
+        if (unread !== undefined) yield unread.value;
+        else if (this.#end?.error !== undefined) throw this.#end.error;
+        else if (this.#end !== undefined) return undefined;
+        else await new Promise<void>(resolve => (this.#wake = resolve));
+      }
+    } finally {
+      this.leave();
+    }
   }
 }
 
@@ -128,8 +116,8 @@ export class Topic<T> {
     const subscription = new TopicSubscription(this);
     this.#subscriptions.add(subscription);
     if (this.newest !== undefined) subscription.push(this.newest);
-    if (signal.aborted) void subscription.return();
-    else signal.addEventListener('abort', () => void subscription.return(), { once: true });
+    if (signal.aborted) subscription.leave();
+    else signal.addEventListener('abort', () => subscription.leave(), { once: true });
     return subscription;
   }
 
@@ -137,5 +125,3 @@ export class Topic<T> {
     if (this.#subscriptions.delete(subscription) && this.#subscriptions.size === 0) this.#onEmpty();
   }
 }
-
-const done = { value: undefined, done: true } as const;

@@ -30,7 +30,7 @@ export const exportProgress =
     );
     const endIfMoved = () => {
       if (teams.current.teamOf(credential)?.key !== team) {
-        subscription.fail(new Forbidden('This client no longer belongs to the team of this export'));
+        subscription.leave(new Forbidden('This client no longer belongs to the team of this export'));
       }
     };
     teams.onReload(endIfMoved, signal);

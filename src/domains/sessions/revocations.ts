@@ -14,6 +14,8 @@ const maxCached = 50_000;
 /** How long after a failure the sign-outs are saved again. */
 const retryMs = 1_000;
 const subject = 'Sign-outs';
+const outageWords =
+  'not shared, because Redis fails: until it works again, sessions that were signed out on another instance are still accepted';
 
 /** With Redis, a revocation applies on all instances: at once on the one that made it, within a second on the others. */
 export function createRevocations(
@@ -25,47 +27,35 @@ export function createRevocations(
   const guard = createRedisGuard(telemetry);
   let retry: NodeJS.Timeout | undefined;
 
+  /** False after a failure, too. */
+  async function attempt(command: string, run: () => Promise<boolean>): Promise<boolean> {
+    const result = await guard(command, run);
+    if (result === undefined) telemetry.warn(subject, outageWords);
+    else telemetry.works(subject);
+    return result ?? false;
+  }
+
   async function save(client: RedisClient): Promise<void> {
     clearTimeout(retry);
     const saving = [...unsaved];
     // A later sign-out has saved them all, or their sessions have expired.
     if (saving.length === 0) return;
-    const saved = await guard('ZADD', async () => {
+    const isSaved = await attempt('ZADD', async () => {
       const members = saving.flatMap(([session, endsAt]) => [endsAt, session]);
       await replacingOtherType(client, redisKey, () => client.zadd(redisKey, ...members));
       await client.zremrangebyscore(redisKey, '-inf', Date.now());
       return true;
     });
-    if (!saved) {
-      // Not only when the next session is read: no one may read one here, and the sign-out would be lost.
-      retry = setTimeout(save, retryMs, client).unref();
-      return warnOfOutage();
-    }
-    telemetry.works(subject);
-    for (const [session] of saving) unsaved.delete(session);
+    if (isSaved) for (const [session] of saving) unsaved.delete(session);
+    // Not only when the next session is read: no one may read one here, and the sign-out would be lost.
+    else retry = setTimeout(save, retryMs, client).unref();
   }
-
-  async function read(client: RedisClient, session: string): Promise<boolean> {
-    const score = await guard('ZSCORE', async () => ({ found: await client.zscore(redisKey, session) }));
-    if (score === undefined) {
-      warnOfOutage();
-      return false;
-    }
-    telemetry.works(subject);
-    return score.found !== null;
-  }
-
-  const warnOfOutage = () =>
-    telemetry.warn(
-      subject,
-      'not shared, because Redis fails: until it works again, sessions that were signed out on another instance are still accepted',
-    );
 
   const shared =
     redis &&
     new LRUCache<string, Promise<boolean>>({
       ...{ ...atMost(maxCached), ttl: cachedMs, perf: performance },
-      memoMethod: session => read(redis, session),
+      memoMethod: session => attempt('ZSCORE', async () => (await redis.zscore(redisKey, session)) !== null),
     });
 
   return {

@@ -225,11 +225,11 @@ describe('What a gateway signed and another one cannot read', () => {
     const store = sharedStore(redis, telemetry);
     const [tier, key] = [createRedisTier(store), scopedKey(scope, 'a record')];
     await tier.setMany(new Map([[key, record()]]));
-    expect(await tier.getMany([key])).toEqual([expect.objectContaining({ value: { id: 'a' } })]);
+    expect((await tier.getMany([key])).get(key)).toMatchObject({ value: { id: 'a' } });
     const [name = ''] = await redis.keys('*');
     const json = JSON.stringify(made());
     await redis.set(name, store.signer.sign(name, json) + json);
-    expect(await tier.getMany([key])).toEqual([undefined]);
+    expect((await tier.getMany([key])).size).toBe(0);
     expect(seen).toEqual(['record']);
   });
 

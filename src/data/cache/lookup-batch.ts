@@ -28,7 +28,7 @@ interface InFlight {
   waiters: { readonly batch: LookupBatch; readonly index: number }[];
 }
 
-const nothing: ReadonlyMap<ScopedKey, Entry | undefined> = new Map();
+const nothing: ReadonlyMap<ScopedKey, Entry> = new Map();
 
 /** The look-ups of one scope and one tick. What no other batch is loading is one read of Redis, one load, and one pipeline of writes. */
 export class LookupBatch implements Receiver<Loaded> {
@@ -113,11 +113,9 @@ export class LookupBatch implements Receiver<Loaded> {
 
   async #start(started: readonly InFlight[]): Promise<void> {
     const { redis } = this.#state;
-    const keys = redis && started.flatMap(({ isCacheable, lookup }) => (isCacheable ? lookup.keys : []));
-    if (keys !== undefined && keys.length > 0) {
-      const entries = await redis?.getMany(keys, this.#span);
-      this.#inRedis = new Map(keys.map((key, index) => [key, entries?.[index]]));
-    }
+    const keys =
+      redis === undefined ? [] : started.flatMap(({ isCacheable, lookup }) => (isCacheable ? lookup.keys : []));
+    if (redis !== undefined && keys.length > 0) this.#inRedis = await redis.getMany(keys, this.#span);
     this.#running = started.length;
     const lookups: Lookup[] = [];
     for (const inFlight of started) {

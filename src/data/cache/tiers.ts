@@ -80,17 +80,19 @@ export function createRedisTier({ redis, namespace, signer, telemetry }: SharedS
   }
 
   return {
-    /** Reads entries in one round trip. An entry is undefined if it is missing, malformed or not signed by this fleet, or if Redis is unavailable. */
-    async getMany(keys: readonly ScopedKey[], parent?: Span): Promise<readonly (Entry | undefined)[]> {
+    /** Reads entries in one round trip. Those are left out that are missing, malformed or not signed by this fleet; all, if Redis is unavailable. */
+    async getMany(keys: readonly ScopedKey[], parent?: Span): Promise<ReadonlyMap<ScopedKey, Entry>> {
       const names = keys.map(nameOf);
       const texts = await guarded('MGET', () => traced(parent, 'MGET', names.length, () => redis.mget(names)));
-      const entries: (Entry | undefined)[] = [];
+      const entries = new Map<ScopedKey, Entry>();
       let characters = 0;
-      for (const [index, name] of names.entries()) {
-        const text = texts?.[index];
-        characters += text?.length ?? 0;
-        const decode = () => (text == null ? undefined : json.decode(name, text, 'record'));
-        entries.push(characters <= maxAtOnce ? decode() : await runYielding(scopeOfKey(keys[0] as ScopedKey), decode));
+      for (const [index, key] of keys.entries()) {
+        const [name, text] = [names[index] as string, texts?.[index]];
+        if (text == null) continue;
+        characters += text.length;
+        const decode = () => json.decode(name, text, 'record');
+        const entry = characters <= maxAtOnce ? decode() : await runYielding(scopeOfKey(key), decode);
+        if (entry !== undefined) entries.set(key, entry);
       }
       return entries;
     },

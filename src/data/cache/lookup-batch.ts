@@ -102,13 +102,10 @@ export class LookupBatch implements Receiver<Loaded> {
       inFlight.waiters = inFlight.waiters.filter(({ batch }) => batch !== this);
       if (inFlight.waiters.length > 0 || all.get(inFlight.key) !== inFlight) continue;
       all.delete(inFlight.key);
-      inFlight.loader.#abort(inFlight);
+      const { loader } = inFlight;
+      loader.#loading?.abort(loader.#loads.indexOf(inFlight), new Abandoned('No request waits for this any more'));
     }
     this.#reject(reason);
-  }
-
-  #abort(inFlight: InFlight): void {
-    this.#loading?.abort(this.#loads.indexOf(inFlight), new Abandoned('No request waits for this any more'));
   }
 
   async #start(started: readonly InFlight[]): Promise<void> {

@@ -13,7 +13,7 @@ const models: Readonly<Record<number, string>> = {
   1: '-T8wO1-P4H8D',
   2: 'IgCYzOP_vH-m',
   3: 'DWXMdN0zmU9L',
-  4: 'b9ivobbMhtPJ',
+  4: 'XG6nE-RyoGLs',
 };
 
 /** The clients and feeds of the domains, and the formats of cache entries and messages. */

@@ -61,17 +61,10 @@ const fieldOr = <T extends z.ZodType, U>(instead: U, name: string, schema: T) =>
   z.union([schema.nullable().default(null), drifted(instead, name)]);
 
 /** A number of a list. One that is too large for JavaScript is an error at its place. */
-export const listedNumber = (name: string) =>
-  z.union([
-    z.number(),
-    z
-      .unknown()
-      .refine(value => typeof value === 'number')
-      .transform((): Unreadable => {
-        current?.fields.push(name);
-        return unreadable;
-      }),
-  ]);
+export const listedNumber = (name: string) => {
+  const anyNumber = z.unknown().refine((value): boolean => typeof value === 'number');
+  return z.union([z.number(), anyNumber.pipe(drifted(unreadable, name))]);
+};
 
 /** Stands for a time or a number that cannot be read, until a scalar makes an error of it. Unlike an Error, it stays the same in Redis. */
 interface Unreadable {
@@ -92,40 +85,33 @@ export const known = <T extends string | number>(value: T | Unreadable | null | 
   typeof value === 'object' ? null : (value ?? null);
 
 /** A list of records, with null in place of each that cannot be read. */
-export function placedRecords<T extends z.ZodType>(name: string, schema: T) {
-  const { parseAll, parseEach } = recordParsers(name, schema);
-  return z.array(z.unknown()).transform(items => parseAll(items) ?? items.map(parseEach));
-}
+export const placedRecords = <T extends z.ZodType>(name: string, schema: T) =>
+  z.array(z.unknown()).transform(recordParsers(name, schema).placed);
 
 /** A list of records, without those that cannot be read. */
-export function requiredRecords<T extends z.ZodType>(name: string, schema: T) {
-  const { parseAll, parseEach } = recordParsers(name, schema);
-  return z.array(z.unknown()).transform(items => parseAll(items) ?? items.map(parseEach).filter(item => item !== null));
-}
+export const requiredRecords = <T extends z.ZodType>(name: string, schema: T) =>
+  z.array(z.unknown()).transform(recordParsers(name, schema).present);
 
 /** The same for a list that may be missing; empty if the service sends none, or something that is not a list. */
-export function records<T extends z.ZodType>(name: string, schema: T) {
-  const { parseAll, parseEach } = recordParsers(name, schema);
-  const list = z.array(z.unknown()).nullish();
-  return z.union([
-    list.transform(items => {
-      if (items == null) return [];
-      return parseAll(items) ?? items.map(parseEach).filter(item => item !== null);
-    }),
+export const records = <T extends z.ZodType>(name: string, schema: T) =>
+  z.union([
+    z.array(z.unknown()).nullish().transform(recordParsers(name, schema).present),
     drifted<z.output<T>[]>([], `${name}[]`),
   ]);
-}
 
 /** Parses all items of a list at once, or, only where one of them is bad, item by item: null if it cannot be read. */
 function recordParsers<T extends z.ZodType>(name: string, schema: T) {
+  const parseAll = compiled(z.array(schema));
   /** Compiled for the first bad list: that takes milliseconds, and most lists never have one. */
   let parse: ReturnType<typeof compiled<T>> | undefined;
+  const parseEach = (item: unknown): z.output<T> | null => {
+    parse ??= compiled(schema);
+    return parse(item) ?? recordOrNull(name, schema.safeParse(item), item);
+  };
   return {
-    parseAll: compiled(z.array(schema)),
-    parseEach(item: unknown): z.output<T> | null {
-      parse ??= compiled(schema);
-      return parse(item) ?? recordOrNull(name, schema.safeParse(item), item);
-    },
+    placed: (items: readonly unknown[]) => parseAll(items) ?? items.map(parseEach),
+    present: (items: readonly unknown[] | null | undefined) =>
+      items == null ? [] : (parseAll(items) ?? items.map(parseEach).filter(item => item !== null)),
   };
 }
 

@@ -1,5 +1,5 @@
 import { lookup, Resolver } from 'node:dns/promises';
-import type { LookupFunction } from 'node:net';
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { buildConnector } from 'undici';
 import { createConnector } from '../../data/upstream/origins.js';
@@ -63,26 +63,18 @@ export function createAddressGuard(allowPrivate: boolean, resolve: Resolve) {
     throw new AddressRefused(hostname, !allowPrivate && addresses.every(address => isAllowed(address, true)));
   }
 
-  const checkedLookup: LookupFunction = (hostname, options, callback) => {
-    const found = (addresses: readonly string[]) => {
-      const entries = addresses.map(address => ({ address, family: ipaddr.parse(address).kind() === 'ipv6' ? 6 : 4 }));
-      const [first] = entries;
-      if (options.all) callback(null, entries);
-      else if (first !== undefined) callback(null, first.address, first.family);
-      else callback(new Error(`${hostname} has no address`), []);
-    };
-    allowedAddresses(hostname)
-      .then(found)
-      .catch(error => callback(error, []));
-  };
-
-  const connectChecked = createConnector({ lookup: checkedLookup, timeout: connectTimeoutMs });
-  /** Opens connections and checks the address of each one, so that a name cannot resolve to another address after `check`. */
+  /** Opens connections only to addresses that it has just checked, so that a name cannot resolve to another address after `check`. */
   const connect: buildConnector.connector = (options, callback) => {
-    // A literal address is never looked up, so it must be checked here.
-    if (literalOf(options.hostname) === undefined) return connectChecked(options, callback);
-    const connectLiteral = () => connectChecked(options, callback);
-    allowedAddresses(options.hostname).then(connectLiteral, error => callback(error, null));
+    const connectTo = (addresses: readonly string[]) => {
+      const found = addresses.map(address => ({ address, family: isIP(address) }));
+      const connectChecked = createConnector({
+        autoSelectFamily: true,
+        lookup: (_hostname, _options, done) => done(null, found),
+        timeout: connectTimeoutMs,
+      });
+      connectChecked(options, callback);
+    };
+    allowedAddresses(options.hostname).then(connectTo, error => callback(error, null));
   };
   return {
     connect,

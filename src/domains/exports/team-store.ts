@@ -20,16 +20,12 @@ export interface TextStore {
    */
   change<R>(name: string, change: (text: string | undefined) => Change<string, R>): Promise<R>;
   names(): Promise<readonly string[]>;
-  /** The prefixes of all seals (see `sealsIn`). They may be some seconds old. */
+  /** The prefixes of all seals (see `sealsIn`). */
   seals(): Promise<readonly string[]>;
 }
 
 /** Stores the state of every team. */
-export interface TeamStore extends Pick<TextStore, 'seals'> {
-  read(team: TeamKey): Promise<TeamState>;
-  /** Changes the state of a team, as `TextStore.change` does. @throws Conflict if the stored state has no valid signature. */
-  change<R>(team: TeamKey, change: (state: TeamState) => Change<TeamState, R>): Promise<R>;
-}
+export type TeamStore = ReturnType<typeof createTeamStore>;
 
 /** The prefix of each seal and signature in a text. It identifies the secret (`Sealer.isOutdated`) and contains nothing that is sealed. */
 export const sealsIn = (text: string): readonly string[] =>
@@ -52,7 +48,7 @@ export function openSigned(signer: Signer, name: string, text: string): TeamStat
 }
 
 /** Stores signed states. @param forgets whether one without a valid signature counts as none: the secrets do not outlive the process. */
-export function createTeamStore(texts: TextStore, signer: Signer, telemetry: Telemetry, forgets: boolean): TeamStore {
+export function createTeamStore(texts: TextStore, signer: Signer, telemetry: Telemetry, forgets: boolean) {
   /** What was opened last: megabytes take tens of milliseconds to open, and no time to compare. */
   let last: { readonly name: string; readonly text: string; readonly state: TeamState } | undefined;
 
@@ -76,12 +72,13 @@ export function createTeamStore(texts: TextStore, signer: Signer, telemetry: Tel
     );
   }
 
-  const change: TeamStore['change'] = (team, run) => {
+  /** Changes the state of a team, as `TextStore.change` does. @throws Conflict if the stored state has no valid signature. */
+  const change = <R>(team: TeamKey, run: (state: TeamState) => Change<TeamState, R>): Promise<R> => {
     const name = texts.nameOf(team);
     return texts.change(name, text => {
       const { value, result } = run(stateIn(name, text));
       return { value: value && signedText(signer, name, value), result };
     });
   };
-  return { seals: texts.seals, read: team => change(team, state => ({ result: state })), change };
+  return { seals: texts.seals, read: (team: TeamKey) => change(team, state => ({ result: state })), change };
 }

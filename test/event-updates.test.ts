@@ -268,7 +268,7 @@ describe('the updates after a position', () => {
       if (fault !== undefined) throw fault;
       const inRange = [...events.values()].filter(({ lastUpdated }) => {
         const time = at(known(lastUpdated) ?? '');
-        return time >= at(from) && time <= at(to);
+        return time >= from && time <= to;
       });
       const found = inRange.flatMap(event => (event.id === repeated ? [event, event] : [event]));
       return { events: found.slice((page - 1) * pageSize, page * pageSize), totalItems: found.length, skipped: 0 };

@@ -3,6 +3,7 @@ import type { Fetch, Parsed, Read } from '../../data/reader.js';
 import { Vector } from '../../data/vector.js';
 import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
 import { maxPageSize } from '../../graphql/input.js';
+import { iso } from '../../lib/time.js';
 import {
   type EventExtras,
   type EventPage,
@@ -95,7 +96,10 @@ export function createEventsClient(searchParam: string | undefined) {
     between:
       (query: EventQuery, vectors: boolean, fetch: Fetch): ReadBetween =>
       async (page, from, to, pageSize = maxPageSize) => {
-        const read = client.page({ ...query, from, to }, page, pageSize, { vectors, position: false });
+        const read = client.page({ ...query, from: iso(from), to: iso(to) }, page, pageSize, {
+          vectors,
+          position: false,
+        });
         const { events, totalItems } = await fetch(read);
         const readable = events.filter(event => event !== null);
         return { events: readable, totalItems, skipped: events.length - readable.length };

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { known } from '../../data/upstream/schema-drift.js';
 import { Vector } from '../../data/vector.js';
 import { maxPageSize } from '../../graphql/input.js';
-import { dayMs, iso } from '../../lib/time.js';
+import { dayMs } from '../../lib/time.js';
 import { type Event, type ListPosition, newestVersions, updatedAt, withVector } from './model.js';
 
 /** An event as of one update. `key` identifies the update; `foundAt` is the time of the gateway, in milliseconds since 1970. */
@@ -35,15 +35,13 @@ export function reviveVectors<T extends Tail>(tail: T): T {
   return { ...tail, updates: tail.updates.map(update => ({ ...update, event: revived(update.event) })) };
 }
 
-/** One page of a range of the list. `skipped` is the number of records that could not be parsed. */
-interface TailPage {
-  readonly events: readonly Event[];
-  readonly totalItems: number;
-  readonly skipped: number;
-}
-
-/** Reads one page of the events between two times, inclusive. @param pageSize 100 if it is left out. */
-export type ReadBetween = (page: number, from: string, to: string, pageSize?: number) => Promise<TailPage>;
+/** Reads one page of the events between two times, inclusive. @param pageSize 100 if it is left out. @returns also how many records could not be parsed. */
+export type ReadBetween = (
+  page: number,
+  from: number,
+  to: number,
+  pageSize?: number,
+) => Promise<{ readonly events: readonly Event[]; readonly totalItems: number; readonly skipped: number }>;
 
 /** An update may appear in the list some time after its `lastUpdated`. */
 const overlapMs = 5 * 60_000;
@@ -82,17 +80,14 @@ export const compareKeys = (one: string, other: string): number =>
  * (docs/upstream-api.md: GET events). If there are more updates than a tail can hold, it takes the oldest; the next poll finds the others.
  * @param now time of the gateway. It only limits how far back to look; all comparisons use times of the service.
  */
-export async function follow(read: ReadBetween, last: Tail | undefined, now: number): Promise<Tail> {
-  const to = endFor(now);
-  return last === undefined ? firstTail(read, to, now) : nextTail(read, last, to, now);
-}
+export const follow = (read: ReadBetween, last: Tail | undefined, now: number): Promise<Tail> =>
+  last === undefined ? firstTail(read, now) : nextTail(read, last, now);
 
 /** The end of the range that is read: a service whose clock is ahead may already live in the next day. */
-const endFor = (now: number) => iso(startOfDay(now) + 2 * dayMs - 1);
+export const endFor = (now: number) => startOfDay(now) + 2 * dayMs - 1;
 
-async function firstTail(read: ReadBetween, to: string, now: number): Promise<Tail> {
-  const earliest = startOfDay(now) - dayMs;
-  const { start, events } = await newestEvents(read, earliest, now, to);
+async function firstTail(read: ReadBetween, now: number): Promise<Tail> {
+  const { start, events } = await newestEvents(read, now);
   const keys = events.map(updateKey);
   const newest = Math.min(now, latestOf(events, start));
   const next = Math.max(start, newest - overlapMs);
@@ -105,22 +100,23 @@ async function firstTail(read: ReadBetween, to: string, now: number): Promise<Ta
  * a thousand events it takes the latest: that many calls, and no more, are in the cost of `updatesCursor`.
  * @returns `start`: since when they are all that the list has.
  */
-async function newestEvents(read: ReadBetween, earliest: number, now: number, to: string) {
-  const page = await read(1, iso(earliest), to);
+async function newestEvents(read: ReadBetween, now: number) {
+  const [earliest, to] = [startOfDay(now) - dayMs, endFor(now)];
+  const page = await read(1, earliest, to);
   if (page.totalItems <= maxPageSize) return { start: earliest, events: page.events };
   const latest = Math.min(now, latestOf(page.events, earliest));
   const from = Math.max(earliest, latest - overlapMs);
-  const later = await read(1, iso(from), to);
+  const later = await read(1, from, to);
   if (later.totalItems <= maxPageSize) return { start: from, events: later.events };
   // The service does not document the order of its list: divided, the range shows a time five to ten minutes before the newest update.
-  const hasMoreThan = (count: number) => async (time: number) => (await read(1, iso(time), to, 1)).totalItems > count;
+  const hasMoreThan = (count: number) => async (time: number) => (await read(1, time, to, 1)).totalItems > count;
   const { low } = await divide(from, now, lengthMs => lengthMs <= overlapMs, hasMoreThan(0));
   const start = Math.max(from, low - overlapMs);
-  const all = await readAll(read, iso(start), to, maxAtStart);
+  const all = await readAll(read, start, to, maxAtStart);
   if (!all.isTooLong) return { start, events: all.events };
   const end = Math.max(now, start + 2 * overlapMs);
   const late = await divide(start, end, lengthMs => lengthMs <= minLookBackMs, hasMoreThan(maxAtStart));
-  return { start: late.high, events: (await readAll(read, iso(late.high), to, maxAtStart)).events };
+  return { start: late.high, events: (await readAll(read, late.high, to, maxAtStart)).events };
 }
 
 /** Divides a range of time in halves until it is short enough: something holds at its low end, and does not at its high end. */
@@ -138,17 +134,17 @@ export async function divide(
   return range;
 }
 
-async function nextTail(read: ReadBetween, last: Tail, to: string, now: number): Promise<Tail> {
-  let all = await readAll(read, iso(last.from), to, maxPolled);
+async function nextTail(read: ReadBetween, last: Tail, now: number): Promise<Tail> {
+  let all = await readAll(read, last.from, endFor(now), maxPolled);
   let isComplete = all.missing === 0;
   // To a list that grows while it is read, nothing is added that far back.
   for (let reads = 1; !isComplete && reads < maxReads && !all.isTooLong && all.events.length > 0; reads += 1) {
-    const again = await readAll(read, iso(last.from), iso(latestOf(all.events, last.from)), maxPolled);
+    const again = await readAll(read, last.from, latestOf(all.events, last.from), maxPolled);
     isComplete = again.missing === 0 || again.missing === all.missing;
     all = { ...again, events: [...newestVersions([...all.events, ...again.events])] };
   }
   // What is skipped counts as one more update, so that no listener takes this tail, or a later one, to continue what it has.
-  if (all.isTooLong) return { ...(await firstTail(read, to, now)), sent: last.sent + 1 };
+  if (all.isTooLong) return { ...(await firstTail(read, now)), sent: last.sent + 1 };
   const seen = new Set(last.seen);
   const found = all.events
     .map(event => ({ key: updateKey(event), foundAt: now, event }))
@@ -173,17 +169,11 @@ async function nextTail(read: ReadBetween, last: Tail, to: string, now: number):
   };
 }
 
-/** Reads all events since a time, which are at most so many; undefined if there are more. */
-export async function readSince(read: ReadBetween, from: number, max: number, now: number) {
-  const all = await readAll(read, iso(from), endFor(now), max);
-  return all.isTooLong ? undefined : all;
-}
-
 /**
- * Reads all pages of a range. `missing` is how many of its events were not found; NaN if the list changed meanwhile. What two reads miss alike is how the
- * list is: it has one event twice, or counts one that it never lists.
+ * Reads all pages of a range, as far as it has at most `max` events. `missing` is how many of its events were not found; NaN if the list changed
+ * meanwhile. What two reads miss alike is how the list is: it has one event twice, or counts one that it never lists.
  */
-async function readAll(read: ReadBetween, from: string, to: string, max: number) {
+export async function readAll(read: ReadBetween, from: number, to: number, max: number) {
   const found: Event[] = [];
   let total = 0;
   let unreadable = 0;

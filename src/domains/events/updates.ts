@@ -5,10 +5,11 @@ import type { ListId } from '../../graphql/connection.js';
 import type { Event } from './model.js';
 import {
   compareKeys,
+  endFor,
   hashOf,
   maxReads,
   type ReadBetween,
-  readSince,
+  readAll,
   type Tail,
   updateKey,
   updateTime,
@@ -138,8 +139,8 @@ async function missedSince(
   for (let reads = 1; ; reads += 1) {
     forget();
     try {
-      const list = await readSince(read, position.from, maxMissed, Date.now());
-      if (list === undefined) return undefined;
+      const list = await readAll(read, position.from, endFor(Date.now()), maxMissed);
+      if (list.isTooLong) return undefined;
       const isComplete = list.missing === 0 || (reads === maxReads && list.missing === missing);
       missing = list.missing;
       if (!isComplete && reads < maxReads) continue;

@@ -8,7 +8,7 @@ import { sendWrite, type Write } from './data/writer.js';
 import { createCompaniesLoaders } from './domains/companies/client.js';
 import { createDiscoveryLoaders } from './domains/discovery/client.js';
 import type { EventsClient } from './domains/events/client.js';
-import type { BackfillLimiter } from './domains/events/feed.js';
+import type { BeginBackfill } from './domains/events/feed.js';
 import { createEventsLoaders } from './domains/events/loaders.js';
 import type { Exports } from './domains/exports/exports.js';
 import { createMarketsLoaders } from './domains/markets/client.js';
@@ -25,7 +25,7 @@ export type Capabilities = Readonly<
 export interface Services extends ReaderDeps {
   readonly scopeOf: (credential: Credential) => Scope;
   readonly events: EventsClient;
-  readonly backfillLimiter: BackfillLimiter;
+  readonly beginBackfill: BeginBackfill;
   /** The most events that one `eventStatistics` reads. */
   readonly eventStatisticsLimit: number;
   readonly lifetimes: Lifetimes;

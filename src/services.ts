@@ -17,7 +17,7 @@ import { connectRedis, databaseOf, firstContact } from './data/redis.js';
 import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
 import { createUpstream } from './data/upstream/upstream.js';
 import { createEventsClient } from './domains/events/client.js';
-import { BackfillLimiter } from './domains/events/feed.js';
+import { createBackfillLimiter } from './domains/events/feed.js';
 import { createAddressGuard, type Resolve, resolveName } from './domains/exports/address-guard.js';
 import { realTimer, type StartTimer } from './domains/exports/delivery.js';
 import { createExports } from './domains/exports/exports.js';
@@ -94,7 +94,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
     telemetry,
     scopeOf: createScoper(config.sessionSecrets[0]),
     events: createEventsClient(config.eventsSearchParam),
-    backfillLimiter: new BackfillLimiter(budget),
+    beginBackfill: createBackfillLimiter(budget),
     eventStatisticsLimit: config.eventStatisticsLimit,
     lifetimes: lifetimesOf(schema),
     sessions: createSessions({

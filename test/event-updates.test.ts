@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Scope } from '../src/auth/credentials.js';
 import type { Watched } from '../src/data/polling/poller.js';
 import { known } from '../src/data/upstream/schema-drift.js';
-import { BackfillLimiter, eventUpdates } from '../src/domains/events/feed.js';
+import { createBackfillLimiter, eventUpdates } from '../src/domains/events/feed.js';
 import type { Event } from '../src/domains/events/model.js';
 import { follow, type ReadBetween } from '../src/domains/events/tail.js';
 import { type EventUpdate, type FleetTail, updatesAfter } from '../src/domains/events/updates.js';
@@ -581,18 +581,18 @@ test('a client that missed more than its credential may hold in memory learns of
 
 test('eight listeners of a credential catch up at a time, the next begins when one ends, and another credential does not wait', async () => {
   const budget = new MemoryBudget();
-  const backfillLimiter = new BackfillLimiter(budget);
+  const begin = createBackfillLimiter(budget);
   const { signal } = new AbortController();
   const [one, other] = ['one', 'other'] as Scope[] as [Scope, Scope];
-  const begun = await Promise.all(Array.from({ length: 8 }, () => backfillLimiter.begin(one, signal)));
+  const begun = await Promise.all(Array.from({ length: 8 }, () => begin(one, signal)));
   let hasBegun = false;
-  const ninth = backfillLimiter.begin(one, signal).then(backfill => {
+  const ninth = begin(one, signal).then(backfill => {
     hasBegun = true;
     return backfill;
   });
   const leaving = new AbortController();
-  const tenth = backfillLimiter.begin(one, leaving.signal);
-  (await backfillLimiter.begin(other, signal)).end();
+  const tenth = begin(one, leaving.signal);
+  (await begin(other, signal)).end();
   leaving.abort(new Error('The client has gone'));
   await expect(tenth).rejects.toThrow('The client has gone');
   expect(hasBegun).toBe(false);

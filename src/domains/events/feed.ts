@@ -19,19 +19,16 @@ const maxConcurrent = 8;
 /** More than one credential can open. */
 const maxQueued = 100_000;
 
-/** Lets a few listeners of each credential read at a time what they have missed, and counts the memory of that. The others wait in order. */
-export class BackfillLimiter {
-  readonly #bulkheads = perScope(() => new Bulkhead(maxConcurrent, maxQueued));
-  readonly #budget: MemoryBudget;
+/** Lets a listener read what it has missed, and counts the memory of that. */
+export type BeginBackfill = ReturnType<typeof createBackfillLimiter>;
 
-  constructor(budget: MemoryBudget) {
-    this.#budget = budget;
-  }
-
+/** Lets a few listeners of each credential catch up at a time. The others wait in order. */
+export function createBackfillLimiter(budget: MemoryBudget) {
+  const bulkheads = perScope(() => new Bulkhead(maxConcurrent, maxQueued));
   /** Waits for a place. @returns a claim for what is read, and the function that gives both back @throws the reason of the signal when that aborts */
-  async begin(scope: Scope, signal: AbortSignal): Promise<{ readonly claim: Claim; end(): void }> {
+  return async (scope: Scope, signal: AbortSignal) => {
     signal.throwIfAborted();
-    const bulkhead = this.#bulkheads.memo(scope);
+    const bulkhead = bulkheads.memo(scope);
     await new Promise<void>((resolve, reject) => {
       const withdraw = () => bulkhead.withdraw(waiter) && reject(signal.reason);
       const waiter = {
@@ -43,21 +40,19 @@ export class BackfillLimiter {
       signal.addEventListener('abort', withdraw, { once: true });
       bulkhead.enter(waiter);
     });
-    const claim = this.#budget.claim(scope);
-    return {
-      claim,
-      end() {
-        claim.release();
-        bulkhead.leave();
-      },
+    const claim = budget.claim(scope);
+    const end = () => {
+      claim.release();
+      bulkhead.leave();
     };
-  }
+    return { claim, end };
+  };
 }
 
 interface FeedDeps extends ReaderDeps {
   readonly polling: Polling;
   readonly events: EventsClient;
-  readonly backfillLimiter: BackfillLimiter;
+  readonly beginBackfill: BeginBackfill;
 }
 
 /**
@@ -109,7 +104,7 @@ export const eventUpdates =
     );
     const updates = updatesAfter(position, tails, list, signal, {
       async begin() {
-        const { claim, end } = await deps.backfillLimiter.begin(scope, signal);
+        const { claim, end } = await deps.beginBackfill(scope, signal);
         return { ...pages(signal, claim), end };
       },
       foundNew: renew,

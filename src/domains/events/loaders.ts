@@ -18,9 +18,8 @@ export function createEventsLoaders(reader: Reader, client: EventsClient, statis
     updatesCursor: position && cursorBehind(position, window.events, updatesListId(client.filterOf(query))),
   });
 
-  const companies = new DataLoader((requests: readonly CompanyEventsRequest[]) => readCompanyEvents(requests, page), {
-    cacheKeyFn: (request: CompanyEventsRequest) => JSON.stringify(request),
-  });
+  /** By what they read of each company. */
+  const companies = new Map<string, DataLoader<string, EventPage>>();
 
   return {
     /** The window of a page request (see `readWindow`). */
@@ -31,9 +30,13 @@ export function createEventsLoaders(reader: Reader, client: EventsClient, statis
       readStatistics(query, plot, statisticsLimit, (part, number, size) => page(part, number, size, noExtras)),
     /** @param vectors whether its embedding is selected. */
     observation: (id: string, vectors: boolean) => reader.read(client.observation(id, vectors)),
-    /** The first events of one company. Requests in the same tick share calls. */
-    ofCompany: async (request: CompanyEventsRequest) =>
-      withCursor(withNames(request.query, [request.name]), { ...(await companies.load(request)), start: 0 }),
+    /** The first events of one company. Equal requests in the same tick share calls. */
+    async ofCompany(name: string, request: CompanyEventsRequest) {
+      const key = JSON.stringify(request);
+      const loader = companies.get(key) ?? new DataLoader(names => readCompanyEvents(names, request, page));
+      companies.set(key, loader);
+      return withCursor(withNames(request.query, [name]), { ...(await loader.load(name)), start: 0 });
+    },
   };
 }
 

@@ -85,18 +85,14 @@ export const eventsResolvers: Resolvers = {
     },
   },
   Company: {
-    async events({ name }, { first, filter }, { loaders }, info) {
+    async events(company, { first, filter }, { loaders }, info) {
       if (filter?.impactedEntities?.length) {
         throw new BadUserInput('filter.impactedEntities', 'cannot be set here, because it is the name of the company');
       }
-      const request = {
-        name: searchable(name ?? ''),
-        query: queryOf(filter),
-        first: pageSize(first),
-        extras: extrasOf(info),
-      };
-      const list = eventListId(withNames(request.query, [request.name]));
-      return connection({ list, isLast: false }, await loaders.events.ofCompany(request));
+      const name = searchable(company.name ?? '');
+      const request = { query: queryOf(filter), first: pageSize(first), extras: extrasOf(info) };
+      const list = eventListId(withNames(request.query, [name]));
+      return connection({ list, isLast: false }, await loaders.events.ofCompany(name, request));
     },
   },
 };

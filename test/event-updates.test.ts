@@ -532,6 +532,17 @@ describe('the updates after a position', () => {
   });
 });
 
+test('embeddings come through the gateway that polls as through one that does not', async () => {
+  query = query.replace('title', 'title vectorIndex { embeddings }');
+  const heard = gateways.map(gateway => listen(overSse, gateway));
+  await until(() => heard.every(({ results }) => results.length === 1));
+  sandbox.publishEvent({ title: 'With a vector' });
+  await until(() => heard.every(each => titlesIn(each).length === 1));
+  const vectors = heard.map(each => updatesIn(each).at(-1).event.vectorIndex.embeddings);
+  expect(vectors[0].length).toBeGreaterThan(100);
+  expect(vectors[1]).toEqual(vectors[0]);
+});
+
 test('a listener learns of a gap at once, even if nothing more comes', async () => {
   let totalItems = 0;
   const { wire } = fakeWire(() => eventPage([], totalItems));

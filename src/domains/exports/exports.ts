@@ -35,11 +35,11 @@ import {
 } from './team-state.js';
 import type { TeamStore } from './team-store.js';
 
-/** An export to start: what is recorded of it, and its user. */
+/** An export to start: what is recorded of it, its user, and the span of the operation, below which its attempts are. */
 type ExportOrder = Pick<
   ExportRecord,
   'endpoint' | 'marketId' | 'by' | 'idempotencyKey' | 'inputDigest' | 'retryOf' | 'repeatable'
-> & { readonly user: ExportUser };
+> & { readonly user: ExportUser; readonly span: Span | undefined };
 
 /** The endpoints of teams, and the exports to them. Lives as long as the process. */
 export type Exports = ReturnType<typeof createExports>;
@@ -196,7 +196,6 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
      * Sends an export, or returns the earlier one with the same idempotency key. Goes on if the client disconnects.
      * @param companies the choice of companies as the client gave it.
      * @param prepare creates the payload; called only if something is to be sent.
-     * @param span of the operation: the attempts are below it.
      * @throws NotFound, Conflict, RateLimited or BadUserInput if nothing was sent; UpstreamUnavailable that is not `retryable` if something was.
      */
     async send(
@@ -206,18 +205,17 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
         ...request
       }: Omit<ExportOrder, 'inputDigest' | 'retryOf' | 'repeatable'> & { readonly companies: unknown },
       prepare: () => MaybePromise<Payload>,
-      span?: Span,
     ) {
       const { endpoint, marketId, user } = request;
       const inputDigest = digestOf([endpoint, marketId, companies, user.name, user.email]);
       const order = { ...request, inputDigest, retryOf: null, repeatable: repeatableOf(companies, user) };
-      return start(team, await store.read(team), order, prepare, span);
+      return start(team, await store.read(team), order, prepare);
     },
 
     /** Sends an export of no companies, so that a client can try its endpoint. @throws as `send` */
-    async test(team: TeamKey, request: Pick<ExportOrder, 'endpoint' | 'user' | 'by'>, span?: Span) {
+    async test(team: TeamKey, request: Pick<ExportOrder, 'endpoint' | 'user' | 'by' | 'span'>) {
       const unrepeatable = { marketId: null, idempotencyKey: null, inputDigest: '', retryOf: null, repeatable: null };
-      return start(team, await store.read(team), { ...request, ...unrepeatable }, () => testPayload, span);
+      return start(team, await store.read(team), { ...request, ...unrepeatable }, () => testPayload);
     },
 
     /**
@@ -227,9 +225,8 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
      */
     async retry(
       team: TeamKey,
-      { exportId, ...request }: Pick<ExportOrder, 'by' | 'idempotencyKey'> & { readonly exportId: string },
+      { exportId, ...request }: Pick<ExportOrder, 'by' | 'idempotencyKey' | 'span'> & { readonly exportId: string },
       prepare: (marketId: string, companies: unknown) => Promise<Payload>,
-      span?: Span,
     ) {
       const repeat = { ...request, inputDigest: digestOf(['retry', exportId]), retryOf: exportId };
       const state = await store.read(team);
@@ -241,7 +238,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       }
       const user = { ...repeatable.user, argument: 'input.exportId' };
       const order = { ...repeat, endpoint, marketId, user, repeatable };
-      return start(team, state, order, () => prepare(marketId, repeatable.companies), span);
+      return start(team, state, order, () => prepare(marketId, repeatable.companies));
     },
   };
 
@@ -251,9 +248,8 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     state: TeamState,
     order: ExportOrder,
     prepare: () => MaybePromise<Payload>,
-    parent: Span | undefined,
   ): Promise<ExportRecord> {
-    const { user, ...recorded } = order;
+    const { user, span: parent, ...recorded } = order;
     const earlier = earlierExport(state, order);
     if (earlier !== undefined) return earlier;
 

@@ -82,24 +82,23 @@ export const exportsResolvers: Resolvers = {
         marketId: id,
         companies: input.companies,
         user: userOf(context, input.onBehalfOf),
-        by: by(context),
         idempotencyKey: idempotencyKeyOf(input),
+        ...requestedBy(context),
       };
-      const { span } = context.metadata.operation;
-      return endingOf(await context.exports.send(team, request, () => payload(context, id, input.companies), span));
+      return endingOf(await context.exports.send(team, request, () => payload(context, id, input.companies)));
     },
     async testExportEndpoint(_, { input }, context) {
       const team = teamOf(context);
       const endpoint = checkedName(input.endpoint, 'input.endpoint');
-      const request = { endpoint, user: testUser(context), by: by(context) };
-      return endingOf(await context.exports.test(team, request, context.metadata.operation.span));
+      const request = { endpoint, user: testUser(context), ...requestedBy(context) };
+      return endingOf(await context.exports.test(team, request));
     },
     async retryExport(_, { input }, context) {
       const team = teamOf(context);
       const exportId = checkedName(input.exportId, 'input.exportId');
-      const request = { exportId, by: by(context), idempotencyKey: idempotencyKeyOf(input) };
+      const request = { exportId, idempotencyKey: idempotencyKeyOf(input), ...requestedBy(context) };
       const repeat = (id: string, companies: unknown) => payload(context, id, companies as CompanySelection);
-      return endingOf(await context.exports.retry(team, request, repeat, context.metadata.operation.span));
+      return endingOf(await context.exports.retry(team, request, repeat));
     },
   },
   ExportEndpoint: {
@@ -146,8 +145,11 @@ async function exportBy(key: ExportKey, context: Context): Promise<TeamExport | 
   return found(team, exportWith(team, key));
 }
 
-/** The client that makes a request. */
-const by = ({ credential }: Context) => memberName(credential);
+/** The client that makes a request, and the span of its operation. */
+const requestedBy = ({ credential, metadata }: Context) => ({
+  by: memberName(credential),
+  span: metadata.operation.span,
+});
 
 /** A name or a key. @throws BadUserInput */
 const checkedName = (text: string, argument: string) => plainText(text, argument, maxNameLength);

@@ -8,21 +8,17 @@ import { Conflict } from '../../errors.js';
 import { dayMs } from '../../lib/time.js';
 import type { Endpoint } from './model.js';
 
-/** A secret that signs the exports to one endpoint. */
-interface SigningSecret {
-  readonly secret: Secret;
-  /** In milliseconds since 1970. Null for the secret that has not been replaced. */
-  readonly validUntil: number | null;
-}
-
 /** How long a replaced secret still signs, so that the receiver has time to take over the new one. */
 const overlapMs = dayMs;
 const secretBytes = 32;
 
-/** The secrets of an endpoint as they are sealed. */
-const signingSecrets = z.array(
-  z.object({ secret: z.string().transform(text => new Secret(text)), validUntil: z.number().nullable() }),
-);
+/** A secret that signs the exports to one endpoint, as it is sealed. */
+const signingSecret = z.object({
+  secret: z.string().transform(text => new Secret(text)),
+  /** In milliseconds since 1970. Null for the secret that has not been replaced. */
+  validUntil: z.number().nullable(),
+});
+type SigningSecret = z.output<typeof signingSecret>;
 
 /** The secrets as text, to be sealed. */
 export const revealed = (secrets: readonly SigningSecret[]) =>
@@ -58,7 +54,7 @@ export function signatureHeaders(
 }
 
 /** What an endpoint seals: the values of its headers, and its signing secrets. */
-const sealedSchemas = { headers: z.record(z.string(), z.string()), signing: signingSecrets };
+const sealedSchemas = { headers: z.record(z.string(), z.string()), signing: z.array(signingSecret) };
 type SealedKind = keyof typeof sealedSchemas;
 
 /** Binds a sealed value to its endpoint, so that it cannot be used with another URL. */

@@ -1,11 +1,12 @@
 import DataLoader from 'dataloader';
 import type { Reader } from '../../data/reader.js';
+import type { EventInterval } from '../../generated/schema-types.js';
 import { type PageRequest, windowOf } from '../../graphql/connection.js';
 import { maxPageSize } from '../../graphql/input.js';
 import type { EventQuery, EventsClient } from './client.js';
 import { type CompanyEventsRequest, type ReadPage, readCompanyEvents, withNames } from './company-events.js';
 import type { Event, EventExtras, EventPage } from './model.js';
-import { type Plot, readStatistics } from './statistics.js';
+import { readStatistics } from './statistics.js';
 import { commonPosition, cursorBehind, updatesListId } from './updates-cursor.js';
 
 /** The reads of the events domain for one request. @param statisticsLimit the most events that one `eventStatistics` reads. */
@@ -26,8 +27,8 @@ export function createEventsLoaders(reader: Reader, client: EventsClient, statis
     window: async (query: EventQuery, request: PageRequest, extras: EventExtras) =>
       withCursor(query, await readWindow(request, extras, (number, pageSize) => page(query, number, pageSize, extras))),
     /** Counts the events that a query selects (see `readStatistics`). */
-    statistics: (query: EventQuery, plot: Plot) =>
-      readStatistics(query, plot, statisticsLimit, (part, number, size) => page(part, number, size, noExtras)),
+    statistics: (query: EventQuery, interval: EventInterval) =>
+      readStatistics(query, interval, statisticsLimit, (part, number, size) => page(part, number, size, noExtras)),
     /** @param vectors whether its embedding is selected. */
     observation: (id: string, vectors: boolean) => reader.read(client.observation(id, vectors)),
     /** The first events of one company. Equal requests in the same tick share calls. */

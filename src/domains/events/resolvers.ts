@@ -14,7 +14,6 @@ import {
   pageRequest,
 } from '../../graphql/connection.js';
 import { isObservationId, observationId, pageSize, plainText, selectsField } from '../../graphql/input.js';
-import { maxBuckets } from '../../graphql/limits/cost-table.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { oncePerValue } from '../../lib/run.js';
@@ -24,7 +23,6 @@ import { withNames } from './company-events.js';
 import { eventUpdates } from './feed.js';
 import type { EventWindowWithCursor } from './loaders.js';
 import { type Event, type EventExtras, highestScore, type Observation } from './model.js';
-import { bucketsIn, rangeOf } from './statistics.js';
 import type { EventUpdate } from './updates.js';
 
 /** The fields of the events monitor. */
@@ -41,17 +39,7 @@ export const eventsResolvers: Resolvers = {
       boundedList('Query.observations(ids:)', ids, 'ids').map(async (id, index) =>
         loaders.events.observation(observationId(id, `ids.${index}`), selectsField(info, 'textEmbedding')),
       ),
-    eventStatistics(_, { filter, interval }, { loaders }) {
-      const query = queryOf(filter);
-      const range = rangeOf(query, Date.now());
-      if (bucketsIn(range, interval) > maxBuckets) {
-        throw new BadUserInput(
-          'interval',
-          `must divide the range of the filter into at most ${maxBuckets} buckets; choose a longer interval or a shorter range`,
-        );
-      }
-      return loaders.events.statistics(query, { interval, range });
-    },
+    eventStatistics: (_, { filter, interval }, { loaders }) => loaders.events.statistics(queryOf(filter), interval),
   },
   Subscription: {
     eventUpdates: {

@@ -1,6 +1,8 @@
 import { known } from '../../data/upstream/schema-drift.js';
+import { BadUserInput } from '../../errors.js';
 import type { EventInterval } from '../../generated/schema-types.js';
 import { maxPageSize } from '../../graphql/input.js';
+import { maxBuckets } from '../../graphql/limits/cost-table.js';
 import { countValues } from '../../lib/count-values.js';
 import { dayMs, iso } from '../../lib/time.js';
 import { type EventQuery, endOf, startOf } from './client.js';
@@ -15,45 +17,43 @@ interface UpdateRange {
   readonly to: number;
 }
 
-/** How events are put into buckets. */
-export interface Plot {
-  readonly interval: EventInterval;
-  readonly range: UpdateRange;
-}
-
 const maxFacets = 100;
 /** How often a range is divided to find the newest events. */
 const maxDivisions = 20;
-
-/** The range that a query selects, with the service's defaults (docs/upstream-api.md: GET events). @param now milliseconds since 1970. */
-export function rangeOf({ from, to }: EventQuery, now: number): UpdateRange {
-  const today = now - (now % dayMs);
-  return {
-    from: from === undefined ? today - dayMs : startOf(from),
-    to: to === undefined ? today + dayMs - 1 : endOf(to),
-  };
-}
-
-/** How many buckets a range has. */
-export function bucketsIn({ from, to }: UpdateRange, interval: EventInterval): number {
-  return Math.floor((to - from) / shortestMs[interval]) + 1;
-}
 
 const shortestMs = { HOUR: 3_600_000, DAY: dayMs, WEEK: 7 * dayMs, MONTH: 28 * dayMs } as const;
 
 /**
  * Counts the events that a query selects. If there are more than `limit`, it counts the newest: those from a point in time on, which it finds by
  * dividing the range. It assumes no order of the list.
- * @param plot the buckets, and the range of the query as `rangeOf` computes it.
  * @param limit the most events to read. Each 100 are one call; to find the newest takes at most 21 calls more.
+ * @throws BadUserInput for too many buckets, before the first call.
  */
-export async function readStatistics(query: EventQuery, plot: Plot, limit: number, read: ReadEvents) {
+export async function readStatistics(query: EventQuery, interval: EventInterval, limit: number, read: ReadEvents) {
+  const range = rangeOf(query, Date.now());
+  if (Math.floor((range.to - range.from) / shortestMs[interval]) >= maxBuckets) {
+    throw new BadUserInput(
+      'interval',
+      `must divide the range of the filter into at most ${maxBuckets} buckets; choose a longer interval or a shorter range`,
+    );
+  }
   const first = await read(query, 1, maxPageSize);
-  const { totalItems } = first;
-  if (totalItems <= limit) return statisticsOf(await readRest(query, first, limit, read), totalItems, plot);
-  const newest = await newestOf(query, plot.range, limit, read);
+  if (first.totalItems <= limit) {
+    const { events, totalItems } = await readRest(query, first, limit, read);
+    return statisticsOf(events, Math.max(first.totalItems, totalItems), interval, range);
+  }
+  const newest = await newestOf(query, range, limit, read);
   const { events } = await readRest(newest, await read(newest, 1, maxPageSize), limit, read);
-  return statisticsOf({ events, totalItems: 0 }, totalItems, plot);
+  return statisticsOf(events, first.totalItems, interval, range);
+}
+
+/** The range that a query selects, with the service's defaults (docs/upstream-api.md: GET events). @param now milliseconds since 1970. */
+function rangeOf({ from, to }: EventQuery, now: number): UpdateRange {
+  const today = now - (now % dayMs);
+  return {
+    from: from === undefined ? today - dayMs : startOf(from),
+    to: to === undefined ? today + dayMs - 1 : endOf(to),
+  };
 }
 
 /** The query from a later time on, with more than half of `limit` events and at most `limit`. If many have the same time, it may be fewer or more. */
@@ -84,17 +84,13 @@ async function readRest(query: EventQuery, first: EventPage, limit: number, read
   return { events: events.slice(0, limit), totalItems: pages.at(-1)?.totalItems ?? 0 };
 }
 
-function statisticsOf(
-  { events, totalItems }: { readonly events: readonly Event[]; readonly totalItems: number },
-  total: number,
-  plot: Plot,
-) {
+function statisticsOf(events: readonly Event[], total: number, interval: EventInterval, range: UpdateRange) {
   const facet = (recordsOf: (event: Event) => readonly { readonly name: string | null }[]) =>
     countValues(events, event => recordsOf(event).flatMap(({ name }) => name ?? [])).slice(0, maxFacets);
   return {
-    total: Math.max(total, totalItems, events.length),
+    total: Math.max(total, events.length),
     counted: events.length,
-    buckets: bucketsOf(events, plot),
+    buckets: bucketsOf(events, interval, range),
     alertTypes: facet(({ alertTypes }) => alertTypes),
     affectedDatapoints: facet(({ affectedDatapoints }) => affectedDatapoints),
     impactedEntities: facet(({ impactedEntities }) => impactedEntities),
@@ -117,7 +113,7 @@ function scoresOf(events: readonly Event[]) {
 }
 
 /** All buckets from the first to the last event. An event outside the range has none, so that their number stays within the limit. */
-function bucketsOf(events: readonly Event[], { interval, range }: Plot) {
+function bucketsOf(events: readonly Event[], interval: EventInterval, range: UpdateRange) {
   const byStart = new Map<number, (number | null)[]>();
   for (const event of events) {
     const time = Date.parse(known(event.lastUpdated) ?? '');

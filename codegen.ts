@@ -33,7 +33,7 @@ const config: CodegenConfig = {
         mappers: {
           Company: '../domains/companies/client.js#Company',
           DiscoveryAlreadyRunning: '../domains/discovery/model.js#DiscoveryAlreadyRunning',
-          Export: '../domains/exports/model.js#TeamExport',
+          Export: '../domains/exports/model.js#ExportRecord',
           ExportEndpoint: '../domains/exports/model.js#Endpoint',
           Event: '../domains/events/model.js#Event',
           EventUpdate: '../domains/events/updates.js#EventUpdate',

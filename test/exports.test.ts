@@ -1532,6 +1532,9 @@ describe('the record of exports', () => {
     await register((await startEndpoint(thanks)).url);
     await send();
     const [{ id }] = (await listed()).nodes;
+    const nested = await reads();
+    await gateway.query('{ exports { nodes { endpoint { name } retriedBy { retriedBy { id } } } } }', {}, member);
+    expect((await reads()) - nested).toBe(1);
     const earlier = await reads();
     const query = `subscription { exportProgress(exportId: "${id}") { outcome attempts { status } } }`;
     await overSse(gateway.url, { query }, member).ended;

@@ -2,7 +2,7 @@ import type * as Types from './schema-types.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { Company as CompanyModel } from '../domains/companies/client.js';
 import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
-import type { TeamExport as TeamExportModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
+import type { ExportRecord as ExportRecordModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
 import type { EventUpdate as EventUpdateModel } from '../domains/events/updates.js';
 import type { Market as MarketModel, MarketTopic as MarketTopicModel, MarketTopicGroup as MarketTopicGroupModel } from '../domains/markets/model.js';
@@ -101,7 +101,7 @@ export type ResolversInterfaceTypes<_RefType extends Record<string, unknown>> = 
   Node:
     | ( CompanyModel )
     | ( EventModel )
-    | ( TeamExportModel )
+    | ( ExportRecordModel )
     | ( EndpointModel )
     | ( JobModel )
     | ( MarketModel )
@@ -154,7 +154,7 @@ export type ResolversTypes = {
   EventTimestamps: ResolverTypeWrapper<Types.EventTimestamps>;
   EventUpdate: ResolverTypeWrapper<EventUpdateModel>;
   EventUpdateKind: Types.EventUpdateKind;
-  Export: ResolverTypeWrapper<TeamExportModel>;
+  Export: ResolverTypeWrapper<ExportRecordModel>;
   ExportAttempt: ResolverTypeWrapper<Types.ExportAttempt>;
   ExportConnection: ResolverTypeWrapper<Omit<Types.ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversTypes['Export']> }>;
   ExportDelivered: ResolverTypeWrapper<Omit<Types.ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversTypes['ExportAttempt']> }>;
@@ -276,7 +276,7 @@ export type ResolversParentTypes = {
   EventStatistics: Types.EventStatistics;
   EventTimestamps: Types.EventTimestamps;
   EventUpdate: EventUpdateModel;
-  Export: TeamExportModel;
+  Export: ExportRecordModel;
   ExportAttempt: Types.ExportAttempt;
   ExportConnection: Omit<Types.ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Export']> };
   ExportDelivered: Omit<Types.ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversParentTypes['ExportAttempt']> };

@@ -1,6 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel';
-import DataLoader from 'dataloader';
 import type { Sealer } from '../../auth/seal.js';
 import type { TeamKey } from '../../auth/teams.js';
 import { BadUserInput, Conflict, UpstreamUnavailable } from '../../errors.js';
@@ -116,15 +115,9 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     }
   }
 
-  /** The fields of one operation read the state of their team together. Nothing is kept: what is read later may have changed. */
-  const states: DataLoader<TeamKey, TeamState> = new DataLoader(teams => {
-    states.clearAll();
-    return Promise.all(teams.map(team => store.read(team).catch((error: Error) => error)));
-  });
-
   return {
     /** What is stored for a team now. */
-    stateOf: (team: TeamKey) => states.load(team),
+    stateOf: store.read,
     /** How many headers and signing secrets of endpoints are sealed with a secret other than the first. */
     outdated: async () => (await store.seals()).filter(seal => sealer.isOutdated(seal)).length,
     /** Resolves when no export is running. */

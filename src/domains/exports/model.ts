@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { MaybePromise } from '../../lib/run.js';
 
 const text = z.string();
 
@@ -81,11 +80,6 @@ export type ExportAttempt = z.output<typeof attempt>;
 export type ExportOutcome = z.output<typeof outcome>;
 export type ExportRecord = z.output<typeof exportRecord>;
 export type TeamState = z.output<typeof teamState>;
-
-/** An export with what is stored for its team: its endpoint, and the exports that belong to it. */
-export interface TeamExport extends ExportRecord {
-  readonly team: () => MaybePromise<TeamState>;
-}
 
 /** The state of a team for which nothing is stored yet. */
 export const emptyTeam: TeamState = { endpoints: [], exports: [] };

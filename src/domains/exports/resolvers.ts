@@ -7,11 +7,11 @@ import type { CompanySelection, ExportFilter, ExportMarketToEndpointInput } from
 import { connectionPage, listId, pageRequest } from '../../graphql/connection.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
-import { andThen } from '../../lib/run.js';
+import { oncePerValue } from '../../lib/run.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
 import { browserUrl } from './endpoint-response.js';
 import { exportProgress } from './feed.js';
-import { type Endpoint, type ExportRecord, statusOf, type TeamExport, type TeamState } from './model.js';
+import { type Endpoint, type ExportRecord, statusOf } from './model.js';
 import { type Payload, payloadOf } from './payload.js';
 import { type ExportKey, exportWith, recentExports, retryOfExport } from './team-state.js';
 
@@ -27,7 +27,7 @@ export const exportsResolvers: Resolvers = {
       const matches = matcherOf(filter);
       const page = pageRequest(pageArguments, exportListId(filter ?? {}));
       const team = await stateOf(context);
-      return connectionPage(page, recentExports(team).filter(matches), record => inTeam(team, record));
+      return connectionPage(page, recentExports(team).filter(matches), record => record);
     },
     export(_, { by }, context) {
       const key =
@@ -39,10 +39,7 @@ export const exportsResolvers: Resolvers = {
     exportProgress: {
       subscribe: (_, { exportId }, context) =>
         context.watch(exportProgress(teamOf(context), checkedName(exportId, 'exportId'))),
-      resolve: ({ state }: Snapshot<ExportRecord>, _: unknown, context: Context) => ({
-        ...state,
-        team: () => stateOf(context),
-      }),
+      resolve: ({ state }: Snapshot<ExportRecord>) => state,
     },
   },
   Mutation: {
@@ -105,12 +102,10 @@ export const exportsResolvers: Resolvers = {
     id: ({ name }) => name,
   },
   Export: {
-    endpoint: ({ endpoint, team }) =>
-      andThen(team(), ({ endpoints }) => endpoints.find(({ name }) => name === endpoint) ?? null),
+    endpoint: ({ endpoint }, _, context) => endpointBy(endpoint, context),
     endpointName: ({ endpoint }) => endpoint,
-    retryOf: ({ retryOf, team }) =>
-      retryOf === null ? null : andThen(team(), state => found(state, exportWith(state, { id: retryOf }))),
-    retriedBy: ({ id, team }) => andThen(team(), state => found(state, retryOfExport(state, id))),
+    retryOf: ({ retryOf }, _, context) => (retryOf === null ? null : exportBy({ id: retryOf }, context)),
+    retriedBy: async ({ id }, _, context) => retryOfExport(await stateOf(context), id) ?? null,
     isTest: ({ marketId }) => marketId === null,
     market: ({ marketId }) => (marketId === null ? null : { id: marketId }),
     outcome: record => statusOf(record),
@@ -124,7 +119,7 @@ export const exportsResolvers: Resolvers = {
 export const exportsNodes = {
   ExportEndpoint: {
     parts: ({ name }: Endpoint) => [name],
-    find: async ([name], context) => (await stateOf(context)).endpoints.find(endpoint => endpoint.name === name),
+    find: ([name = ''], context) => endpointBy(name, context),
   },
   Export: {
     parts: ({ id }: ExportRecord) => [id],
@@ -132,18 +127,13 @@ export const exportsNodes = {
   },
 } satisfies NodeTypes<Context>;
 
-const stateOf = (context: Context) => context.exports.stateOf(teamOf(context));
+/** What is stored for the client's team, read once for each operation. No mutation shows it. */
+const stateOf = oncePerValue((context: Context) => context.exports.stateOf(teamOf(context)));
 
-const inTeam = (team: TeamState, record: ExportRecord): TeamExport => ({ ...record, team: () => team });
+const exportBy = async (key: ExportKey, context: Context) => exportWith(await stateOf(context), key) ?? null;
 
-/** An export that was looked for in its team; null if there is none. */
-const found = (team: TeamState, record: ExportRecord | undefined) =>
-  record === undefined ? null : inTeam(team, record);
-
-async function exportBy(key: ExportKey, context: Context): Promise<TeamExport | null> {
-  const team = await stateOf(context);
-  return found(team, exportWith(team, key));
-}
+const endpointBy = async (wanted: string, context: Context) =>
+  (await stateOf(context)).endpoints.find(({ name }) => name === wanted) ?? null;
 
 /** The client that makes a request, and the span of its operation. */
 const requestedBy = ({ credential, metadata }: Context) => ({

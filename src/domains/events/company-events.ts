@@ -127,25 +127,21 @@ async function split(
 }
 
 /**
- * Whether a call for one name would list an event that has it. `differentEntities`: only if name and scores may match two different impacted entities,
- * which the specification leaves open (docs/upstream-api.md: GET events, 1 and 2). `unknown`: a score is missing.
+ * Whether a call for one name would list an event that has it; for each bound that the query leaves out, the service's default counts (docs/upstream-api.md:
+ * GET events). `differentEntities`: only if name and scores may match two different impacted entities, which the specification leaves open (1 and 2).
+ * `unknown`: a score is missing.
  */
 function matchOf(event: Event, name: string, query: EventQuery): 'yes' | 'differentEntities' | 'unknown' {
-  const impacts = event.impactedEntities.flatMap(entity => (entity.name === name ? [entity.impact] : []));
-  if (impacts.some(impact => withinBounds(impact, query))) return 'yes';
-  return impacts.every(impact => known(impact?.likelihood) !== null && known(impact?.severity) !== null)
-    ? 'differentEntities'
-    : 'unknown';
-}
-
-/** Whether the scores are within the bounds of a query; for each that is left out, the service's default counts (docs/upstream-api.md: GET events). */
-function withinBounds(impact: Event['impactedEntities'][number]['impact'], query: EventQuery): boolean {
   const { minLikelihood = 2, maxLikelihood = 3, minSeverity = 2, maxSeverity = 3 } = query;
+  const scores = event.impactedEntities
+    .filter(entity => entity.name === name)
+    .map(({ impact }) => ({ likelihood: known(impact?.likelihood), severity: known(impact?.severity) }));
   const isBetween = (score: number | null, min: number, max: number) => score !== null && score >= min && score <= max;
-  return (
-    isBetween(known(impact?.likelihood), minLikelihood, maxLikelihood) &&
-    isBetween(known(impact?.severity), minSeverity, maxSeverity)
-  );
+  const isWithin = ({ likelihood, severity }: (typeof scores)[number]) =>
+    isBetween(likelihood, minLikelihood, maxLikelihood) && isBetween(severity, minSeverity, maxSeverity);
+  if (scores.some(isWithin)) return 'yes';
+  const areKnown = scores.every(({ likelihood, severity }) => likelihood !== null && severity !== null);
+  return areKnown ? 'differentEntities' : 'unknown';
 }
 
 /** The events of each impacted entity by its name, in the order of the list. */

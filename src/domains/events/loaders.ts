@@ -46,11 +46,8 @@ export type EventWindowWithCursor = Awaited<ReturnType<ReturnType<typeof createE
 
 const noExtras: EventExtras = { vectors: false, position: false };
 
-/** A range of the event list, and the size of the list. */
-interface EventWindow extends EventPage {
-  /** The index of the first event. */
-  readonly start: number;
-}
+/** A range of the event list, and the size of the list. `start` is the index of the first event. */
+type EventWindow = EventPage & { readonly start: number };
 
 /** One page of the service that holds a part of a window. */
 interface PagePart {

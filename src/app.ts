@@ -22,9 +22,9 @@ import {
   warningsToFirst,
 } from './http/workers.js';
 import { createLogger } from './observability/logger.js';
-import { createMetrics, type Metrics } from './observability/metrics.js';
-import type { Telemetry } from './observability/telemetry.js';
-import { createWarnings, redisWarning, type Warnings, warningsTo } from './observability/warnings.js';
+import { createMetrics } from './observability/metrics.js';
+import { createTelemetry } from './observability/telemetry.js';
+import { createWarnings, warningsTo } from './observability/warnings.js';
 import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
 import type { Sandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
@@ -52,7 +52,7 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
   const config = sandbox === undefined ? configured : withSandbox(configured, sandbox);
   const log = createLogger(config.logLevel, seams.log);
   const metrics = createMetrics();
-  const telemetry = telemetryOf(metrics, createWarnings(cluster.isWorker ? warningsToFirst : warningsTo(log)));
+  const telemetry = createTelemetry(metrics, createWarnings(cluster.isWorker ? warningsToFirst : warningsTo(log)));
   const tracing = config.traces ? (await loadTracing()).startTracing(telemetry) : undefined;
   const { teamsFile, persistedDocuments } = config;
   const teams = new Reloadable<Teams>(() =>
@@ -212,28 +212,6 @@ export function warnOfSettings(log: { warn(words: string): void }, config: Confi
 function warnOfNode(log: Pick<Logger, 'warn'>): void {
   const [major = 0] = process.versions.node.split('.').map(Number);
   if (major < 22) log.warn(`Node ${major} gets no security fixes any more: run the gateway with Node 24`);
-}
-
-/** Counts in the metrics, and warns of refusals and Redis faults. */
-function telemetryOf(metrics: Metrics, { warn, works }: Warnings): Telemetry {
-  return {
-    ...metrics.telemetry,
-    warn,
-    works,
-    shed(reason) {
-      metrics.telemetry.shed(reason);
-      warn('Too much at once', `requests are refused with 503 (${reason})`, reason);
-    },
-    redisFault(command, error) {
-      metrics.telemetry.redisFault(command, error);
-      const words = redisWarning(command, error);
-      if (words !== undefined) warn('REDIS_URL', words, command);
-    },
-    redisWorks(command) {
-      works('REDIS_URL', 'connect');
-      works('REDIS_URL', command);
-    },
-  };
 }
 
 /** The operations that agents can call where the sandbox runs. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { createMetrics } from '../src/observability/metrics.js';
 import { metricsFor } from '../src/observability/open-metrics.js';
 import type { Span } from '../src/observability/operation-info.js';
+import { createTelemetry } from '../src/observability/telemetry.js';
 import { startGateway } from './support/gateway.js';
 
 const accept = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
@@ -27,7 +28,8 @@ describe('metrics as OpenMetrics', () => {
   });
 
   test('have the latest trace of each bucket of both histograms, until its operation is forgotten', async () => {
-    const { telemetry, read } = createMetrics();
+    const metrics = createMetrics();
+    const telemetry = createTelemetry(metrics, { warn: () => {}, works: () => {} });
     telemetry.request('http', 'One', 'ok', 20, spanOf('old'));
     telemetry.request('http', 'One', 'ok', 21, spanOf('new'));
     telemetry.request('http', 'One', 'ok', 60_000, spanOf('slow'));
@@ -35,7 +37,7 @@ describe('metrics as OpenMetrics', () => {
     telemetry.request('http', 'One', 'ok', 300);
     telemetry.upstreamCalls({ family: 'events', outcome: 'timeout', status: null, span: spanOf('call') }, [5]);
     const exemplars = async () => {
-      const lines = metricsFor(accept, await read()).body.split('\n');
+      const lines = metricsFor(accept, await metrics.read()).body.split('\n');
       return lines.filter(line => line.includes(' # ')).map(line => line.replace(/ \d+\.?\d*$/, ''));
     };
     expect(await exemplars()).toEqual([
@@ -44,7 +46,7 @@ describe('metrics as OpenMetrics', () => {
       'gateway_upstream_call_seconds_bucket{le="0.01",family="events",outcome="timeout",status="none"} 1 # {trace_id="trace-call",span_id="span-call"} 0.005',
     ]);
     // A scraper that wants the other format finds only comments.
-    const classic = metricsFor('*/*', await read()).body.split('\n');
+    const classic = metricsFor('*/*', await metrics.read()).body.split('\n');
     expect(classic.filter(line => line.includes(' # ')).every(line => line.startsWith('# EXEMPLAR '))).toBe(true);
     telemetry.forgetOperation('One');
     expect(await exemplars()).toHaveLength(1);

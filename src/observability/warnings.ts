@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { Telemetry } from './telemetry.js';
 
 /** How long a warning with the same words is suppressed, in milliseconds. */
 const quietMs = 60_000;
@@ -30,23 +29,23 @@ export const warningsTo = (log: Pick<Logger, 'warn'>) => ({
     log.warn({ times, seconds }, `${subject}: back to normal`),
 });
 
-/** What counts failures, as `Telemetry` has it. */
-export interface Warnings extends Pick<Telemetry, 'works'> {
-  /** @param times how often it failed. */
-  warn(subject: string, words: string, part?: string, times?: number): void;
-}
+export type Warnings = ReturnType<typeof createWarnings>;
 
 /**
  * Warns of what fails outside the gateway. The same is written at most once a minute, with the number of failures since the last one (`times`), and
  * only while its cause still fails. When nothing has failed for a while, the recovery is logged once.
  */
-export function createWarnings(sink: WarningSink): Warnings {
+export function createWarnings(sink: WarningSink) {
   const subjects = new Map<string, Subject>();
   /** How often each line was not written, when its cause failed last, and whether it was written within the last minute. */
   const lines = new LRUCache<string, { times: number; failedAt: number; isQuiet: boolean }>({ max: maxCauses });
 
   return {
-    warn(name, words, part = '', times = 1) {
+    /**
+     * @param name what failed: the variable with its address, if it has one.
+     * @param words the cause, without any secret. @param part of the subject; the others may work. @param times how often it failed.
+     */
+    warn(name: string, words: string, part = '', times = 1): void {
       const now = performance.now();
       const started = { failing: new Map(), since: now, failures: 0, isInLog: false, recovery: undefined };
       const subject: Subject = subjects.get(name) ?? started;
@@ -74,7 +73,8 @@ export function createWarnings(sink: WarningSink): Warnings {
       }
     },
 
-    works(name, part = '', afterMs = steadyMs) {
+    /** A part of a subject works. If it failed before, and nothing of the subject fails for `afterMs`, the log says that the subject recovered. */
+    works(name: string, part = '', afterMs = steadyMs): void {
       const subject = subjects.get(name);
       if (subject === undefined || subject.recovery !== undefined) return;
       const { failing, since } = subject;

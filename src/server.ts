@@ -155,8 +155,7 @@ export async function createServer(deps: ServerDeps) {
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
     const headers = { ...(demoKey && { 'x-api-key': demoKey }), ...(explains && { 'x-explain': '1' }) };
-    const defaultHeaders = JSON.stringify(headers, null, 2);
-    registerGraphiql(app, { path: '/graphql', tabs: readExamples(), defaultHeaders });
+    registerGraphiql(app, { tabs: readExamples(), headers });
   }
   const execution = {
     schema,
@@ -179,7 +178,7 @@ export async function createServer(deps: ServerDeps) {
   });
   if (operations !== undefined) registerMcp(app, '/mcp', { tools, schema, authentication, subscriptions });
   if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
-  else if (introspection) redirectToGraphiql(app, '/graphql');
+  else if (introspection) redirectToGraphiql(app);
   app.addHook('onClose', async () => concurrency.close());
   // After every other hook of this kind.
   app.addHook('preClose', async () => connections.drain());

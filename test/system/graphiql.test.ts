@@ -38,7 +38,6 @@ const schema = makeExecutableSchema({
 beforeAll(async () => {
   app.addHook('onRequest', async (_, reply) => void reply.headers(safeHeaders));
   registerGraphiql(app, {
-    path: '/graphql',
     tabs: [
       { query: 'query Greet($name: String!) {\n  greeting(name: $name)\n}', variables: '{ "name": "</script>" }' },
       { query: 'subscription Countdown {\n  countdown(from: 3)\n}' },
@@ -47,7 +46,7 @@ beforeAll(async () => {
         headers: '{ "x-api-key": "another-key" }',
       },
     ],
-    defaultHeaders: '{ "x-api-key": "demo-key" }',
+    headers: { 'x-api-key': 'demo-key' },
   });
   app.route({
     method: 'GET',

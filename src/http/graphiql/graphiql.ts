@@ -11,23 +11,14 @@ import { oncePerValue } from '../../lib/run.js';
 import { addVary, opensPage } from '../web-safety.js';
 import { bootScript } from './boot.js';
 
-/** A query that is ready in the page. Its tab bears the name of its operation. */
-interface GraphiqlTab {
-  query: string;
-  /** JSON, as typed into the editor. */
-  variables?: string;
-  /** JSON, as typed into the editor. */
-  headers?: string;
-}
-
-/** Where GraphiQL is served and what it opens with. `defaultHeaders` (JSON) are those of every tab without its own. */
-interface GraphiqlOptions {
-  path: string;
-  tabs: readonly GraphiqlTab[];
-  defaultHeaders?: string;
-}
-
 const title = 'Market Intelligence Gateway';
+const path = '/graphql';
+
+/** What GraphiQL opens with: queries, with variables and headers as JSON, and the headers of every tab without its own. */
+interface GraphiqlOptions {
+  readonly tabs: readonly { query: string; variables?: string; headers?: string }[];
+  readonly headers: Readonly<Record<string, string>>;
+}
 
 // The editor writes style elements and style attributes as it goes, and its fonts and icons are data of its style sheet.
 const contentSecurityPolicy = [
@@ -46,7 +37,7 @@ const contentSecurityPolicy = [
 /** While a tab has the focus, the library that drags tabs shows it at the end of the row: the first click on it would be lost. */
 const ownStyle = '.graphiql-tab { transform: none !important }';
 
-/** Serves GraphiQL at `options.path` to browsers that open a page, and below `<path>/assets/` its files, loaded when it is first opened. */
+/** Serves GraphiQL at `/graphql` to browsers that open a page, and below `/graphql/assets/` its files, loaded when it is first opened. */
 export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions): void {
   const sendPage = async (request: FastifyRequest, reply: FastifyReply) => {
     if (!opensPage(request.raw)) return;
@@ -55,10 +46,10 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
       .send((await loaded(options)).page);
   };
   app.addHook('onRoute', route => {
-    if (route.url === options.path && route.method !== 'POST') route.onRequest = sendPage;
+    if (route.url === path && route.method !== 'POST') route.onRequest = sendPage;
   });
 
-  app.get<{ Params: { name: string } }>(`${options.path}/assets/:name`, async (request, reply) => {
+  app.get<{ Params: { name: string } }>(`${path}/assets/:name`, async (request, reply) => {
     const { name } = request.params;
     const asset = (await loaded(options)).assets.get(name);
     if (!asset) return reply.callNotFound();
@@ -74,7 +65,7 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
 const examples = fileURLToPath(new URL('../../../operations/graphiql/', import.meta.url));
 
 /** The queries in the first tabs of GraphiQL, with their variables. They read market 1 of the sandbox; for another service, change the number. */
-export function readExamples(): GraphiqlTab[] {
+export function readExamples(): GraphiqlOptions['tabs'] {
   const files = readdirSync(examples).filter(file => file.endsWith('.graphql'));
   return files.sort().map(file => {
     const query = readFileSync(join(examples, file), 'utf8');
@@ -84,7 +75,7 @@ export function readExamples(): GraphiqlTab[] {
 }
 
 /** Sends a browser that opens `/` to GraphiQL. To every other client, nothing is there. */
-export function redirectToGraphiql(app: FastifyInstance, path: string): void {
+export function redirectToGraphiql(app: FastifyInstance): void {
   app.get('/', (request, reply) => {
     addVary(reply, 'accept');
     return opensPage(request.raw) ? reply.redirect(path) : reply.callNotFound();
@@ -94,7 +85,7 @@ export function redirectToGraphiql(app: FastifyInstance, path: string): void {
 const loaded = oncePerValue(load);
 
 /** The page, and its files by name. They are 9 MB of text that a gateway without a GraphiQL reader never holds. */
-async function load({ path, tabs, defaultHeaders }: GraphiqlOptions) {
+async function load({ tabs, headers }: GraphiqlOptions) {
   const graphiql = await import('@graphql-yoga/render-graphiql/graphiql');
   const graphqlWs = dirname(createRequire(import.meta.url).resolve('graphql-ws/package.json'));
   const assets = new Map<string, { type: string; text: string; gzipped: Buffer }>();
@@ -118,7 +109,7 @@ async function load({ path, tabs, defaultHeaders }: GraphiqlOptions) {
       title,
       logo: '',
       defaultTabs: tabs,
-      defaultHeaders,
+      defaultHeaders: JSON.stringify(headers, null, 2),
       shouldPersistHeaders: false,
       defaultEditorToolsVisibility: 'variables',
     },

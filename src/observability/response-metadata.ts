@@ -30,14 +30,13 @@ export interface SkippedRecord {
 /** The headers with which a client requests a report about its response. Such a response is not cached. */
 export const reportHeaders = ['x-explain', 'graphql-cost'] as const;
 
-/** What a client wants its response to report: each upstream call, for developers; what it cost, for the client's own throttling. */
-export interface Reports {
-  readonly explain: boolean;
-  readonly cost: boolean;
-}
+export type Reports = ReturnType<typeof requestedReports>;
 
-/** The reports that headers request. @param explains whether `x-explain: 1` is honored. */
-export const requestedReports = (headers: IncomingHttpHeaders, explains: boolean): Reports => ({
+/**
+ * What headers want the response to report: each upstream call, for developers; what it cost, for the client's own throttling.
+ * @param explains whether `x-explain: 1` is honored.
+ */
+export const requestedReports = (headers: IncomingHttpHeaders, explains: boolean) => ({
   explain: explains && headers['x-explain'] === '1',
   cost: headers['graphql-cost'] === '1',
 });

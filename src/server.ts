@@ -66,10 +66,7 @@ export async function createServer(deps: ServerDeps) {
   const deadlineMs = config.upstream.timeoutMs * callsInARow;
   const sdl = sdlOf(schema);
 
-  const concurrency = createConcurrencyLimit({
-    targetDelayMs: config.loadShedding.eventLoopDelayMs,
-    max: config.loadShedding.requestsInFlight,
-  });
+  const concurrency = createConcurrencyLimit(config.loadShedding);
   const connections = createConnections();
   const proxyHeaders = createProxyHeaders(config.trustProxy);
   const authentication = createAuthentication({

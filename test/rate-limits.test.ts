@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
+import type { Config } from '../src/config/config.js';
 import { connectRedis } from '../src/data/redis.js';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
-import { createRateLimits, type RateBounds } from '../src/http/limits/rate-limits.js';
+import { createRateLimits } from '../src/http/limits/rate-limits.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type RedisValue, startFakeRedis } from './support/fake-redis.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -245,7 +246,7 @@ describe.each(redisPlaces)('over %s', (name, startPlace) => {
   }
 
   /** How many of `times` requests are let in by gateways that share a Redis. */
-  async function letIn(bounds: RateBounds, times: number, gateways: number, key: string): Promise<number> {
+  async function letIn(bounds: Config['rateLimits'], times: number, gateways: number, key: string): Promise<number> {
     const all = Array.from({ length: gateways }, () => createRateLimits(bounds, connected(), telemetry));
     const verdicts = await Promise.all(
       Array.from({ length: times }, (_, index) => all[index % gateways]?.count('192.0.2.1', key)),

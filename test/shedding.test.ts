@@ -140,7 +140,10 @@ describe('the limit of operations at once', () => {
   beforeEach(() => {
     jest.useFakeTimers();
     delay = 0;
-    limit = createConcurrencyLimit({ targetDelayMs: 20, max: 5_000 }, { delayMs: () => delay, close: () => {} });
+    limit = createConcurrencyLimit(
+      { eventLoopDelayMs: 20, requestsInFlight: 5_000 },
+      { delayMs: () => delay, close: () => {} },
+    );
   });
   afterEach(() => {
     limit.close();
@@ -235,7 +238,7 @@ describe('the limit of operations at once', () => {
 });
 
 test('the limit shrinks while each turn of the event loop takes longer than a sample', async () => {
-  const limit = createConcurrencyLimit({ targetDelayMs: 20, max: 5_000 });
+  const limit = createConcurrencyLimit({ eventLoopDelayMs: 20, requestsInFlight: 5_000 });
   try {
     for (let operation = 0; operation < 100; operation += 1) limit.begin('a');
     const startedAt = performance.now();
@@ -251,7 +254,7 @@ test('the limit shrinks while each turn of the event loop takes longer than a sa
 });
 
 test('the limit shrinks while work is put off to later turns without a pause, though each turn is short', async () => {
-  const limit = createConcurrencyLimit({ targetDelayMs: 20, max: 5_000 });
+  const limit = createConcurrencyLimit({ eventLoopDelayMs: 20, requestsInFlight: 5_000 });
   let isOver = false;
   const work = async (client: string) => {
     while (!isOver) {

@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Config } from '../../config/config.js';
 import { standingQueueMs } from '../../lib/run.js';
 
 /**
@@ -6,13 +7,6 @@ import { standingQueueMs } from '../../lib/run.js';
  * limit follows how long work waits for the processor, which the delay of the event loop shows. A slow service does not lower it.
  */
 export type ConcurrencyLimit = ReturnType<typeof createConcurrencyLimit>;
-
-interface ConcurrencyBounds {
-  /** The delay that the limit aims at, in milliseconds. */
-  readonly targetDelayMs: number;
-  /** The most operations at once, however quick they are. */
-  readonly max: number;
-}
 
 const sampleMs = 100;
 const resolutionMs = 10;
@@ -26,8 +20,11 @@ const [shrink, growth] = [0.5, 1.1];
 /** So many operations may run beyond the limit, as a share of it. With as many again, embeddings took twice as long under ten times the load. */
 const maxBeyond = 0.25;
 
-/** Starts the limit. It is adjusted ten times a second. @param probe a test can replace it. */
-export function createConcurrencyLimit({ targetDelayMs, max }: ConcurrencyBounds, probe = eventLoopDelay()) {
+/** Starts the limit. It is adjusted ten times a second, and aims at `eventLoopDelayMs`. @param probe a test can replace it. */
+export function createConcurrencyLimit(
+  { eventLoopDelayMs, requestsInFlight: max }: Config['loadShedding'],
+  probe = eventLoopDelay(),
+) {
   const runningOf = new Map<string, number>();
   let limit = Math.min(initial, max);
   let running = 0;
@@ -37,7 +34,7 @@ export function createConcurrencyLimit({ targetDelayMs, max }: ConcurrencyBounds
   let peak = 0;
 
   function adjust(): void {
-    const overload = probe.delayMs() / targetDelayMs;
+    const overload = probe.delayMs() / eventLoopDelayMs;
     if (overload > 1) {
       const used = Math.min(limit, peak);
       if (used > minLimit) limit = Math.max(minLimit, used * Math.max(shrink, 1 / overload));

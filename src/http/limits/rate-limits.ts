@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
 import type { ClientLimits } from '../../auth/teams.js';
+import type { Config } from '../../config/config.js';
 import { type RedisClient, RedisCounter } from '../../data/redis.js';
 import { atMost } from '../../lib/memory-budget.js';
 import { networkOf } from '../../lib/network.js';
@@ -18,12 +19,6 @@ export interface Verdict {
 }
 
 export type RateLimits = ReturnType<typeof createRateLimits>;
-
-/** Requests a minute; 0 means no limit. */
-export interface RateBounds {
-  readonly perCredential: number;
-  readonly perAddress: number;
-}
 
 type RateLimitTelemetry = Pick<Telemetry, 'redisFault' | 'redisWorks' | 'warn' | 'works' | 'rateLimitUnenforced'>;
 
@@ -52,7 +47,7 @@ interface Share {
  * is away, each gateway counts only its own requests.
  */
 export function createRateLimits(
-  { perCredential, perAddress }: RateBounds,
+  { perCredential, perAddress }: Config['rateLimits'],
   redis: RedisClient | undefined,
   telemetry: RateLimitTelemetry,
 ) {

@@ -24,15 +24,7 @@ export interface Identity {
 }
 
 /** The credentials in the request that opened a connection. */
-export interface Handshake {
-  readonly rawCredentials: RawCredentials;
-  /** The credential to use if there is no explicit one. */
-  readonly credential: RequestState['credential'];
-  readonly hasCookie: boolean;
-  readonly address: string;
-  /** Whether the request comes from a page that may use the cookie, or from no page. */
-  readonly trusted: boolean;
-}
+export type Handshake = ReturnType<Authentication['handshakeOf']>;
 
 interface AuthenticationDeps {
   readonly sessions: Sessions;
@@ -112,6 +104,15 @@ export function createAuthentication(deps: AuthenticationDeps) {
     }
   }
 
+  /** Copies from a request what its connection needs later, so that the connection does not hold the request. */
+  const handshakeOf = ({ raw }: FastifyRequest) => ({
+    rawCredentials: rawCredentialsOf(raw),
+    credential: stateOf(raw).credential,
+    hasCookie: cookieOf(raw) !== undefined,
+    address: stateOf(raw).address,
+    trusted: isTrusted(raw),
+  });
+
   return {
     /** Finds the credential of a request and its scope. At once, except where a cookie has to be opened. */
     findCredential(state: RequestState): MaybePromise<void> {
@@ -162,14 +163,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
       return { credential, scope, session };
     },
 
-    /** Copies from a request what its connection needs later, so that the connection does not hold the request. */
-    handshakeOf: ({ raw }: FastifyRequest): Handshake => ({
-      rawCredentials: rawCredentialsOf(raw),
-      credential: stateOf(raw).credential,
-      hasCookie: cookieOf(raw) !== undefined,
-      address: stateOf(raw).address,
-      trusted: isTrusted(raw),
-    }),
+    handshakeOf,
 
     /**
      * The client of a connection, or of a request that is answered with a stream.
@@ -177,7 +171,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
      * @throws BadUserInput as `identify` does; Unauthenticated where there is no valid credential; Forbidden where a page of another origin
      * would use the cookie (cross-site WebSocket hijacking).
      */
-    authenticate(handshake: Handshake, more: RawCredentials = {}): Identity {
+    authenticate(handshake: ReturnType<typeof handshakeOf>, more: RawCredentials = {}): Identity {
       const { rawCredentials, credential, hasCookie, address, trusted } = handshake;
       const identityOf = (found: Credential) => ({ credential: found, scope: deps.scopeOf(found), address });
       const explicit = explicitCredential({ ...rawCredentials, ...more });

@@ -30,11 +30,7 @@ export type RequestTelemetry = ReturnType<typeof createRequestTelemetry>;
 export type ConnectionTelemetry = ReturnType<RequestTelemetry['startConnection']>;
 
 /** The client of a request, for the log. */
-export interface Client {
-  readonly address: string;
-  /** An error or undefined where it has no valid one, or where it is not known. */
-  readonly credential: Credential | Error | undefined;
-}
+type Client = Pick<RequestState, 'address' | 'credential'>;
 
 /** What a client may call its request: nothing that could break a line of a log or a header. */
 const validRequestId = /^[\w.:+/=@-]{1,128}$/;

@@ -128,7 +128,6 @@ export async function createServer(deps: ServerDeps) {
       telemetry,
       acceptedScopes,
       budget,
-      documentText: documentChecks.documentText,
     });
 
   const app = await createHttpApp({

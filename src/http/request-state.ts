@@ -199,7 +199,6 @@ export interface ResponseInFlight {
   readonly key: ScopedKey;
   readonly version: string;
   readonly result: Promise<CachedResponse | undefined>;
-  /** Whether it certainly writes nothing. Undefined until an equal request comes. */
-  onlyReads: boolean | undefined;
+  /** @param response undefined: equal requests wait no longer. */
   settle(response: CachedResponse | undefined): void;
 }

@@ -94,6 +94,8 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       const { operation, scope, address } = state;
       const claim = budget.claim(memoryOwner(scope, address));
       operation.scope = scope;
+      // What may be a mutation is no result for others to wait for.
+      if (operation.document?.includes('mutation')) state.flight?.settle(undefined);
       const controller = abortController(state, deps.deadlineMs, claim);
       const reports = requestedReports(request.headers, deps.explains);
       return new Context(services, identity, controller, new ResponseMetadata(operation, claim, reports));

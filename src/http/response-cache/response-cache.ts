@@ -5,7 +5,6 @@ import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
 import type { Reloadable } from '../../config/values.js';
 import type { Generations } from '../../data/cache/generations.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
-import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
 import { joinBytes } from '../../lib/body.js';
 import { type Claim, countThreshold, type MemoryBudget } from '../../lib/memory-budget.js';
@@ -41,13 +40,11 @@ interface ResponseCacheDeps {
   readonly telemetry: Pick<Telemetry, 'responseCacheHit'>;
   readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
   readonly budget: MemoryBudget;
-  /** The text of the requested document, also of one that is requested by its hash. @throws if the document may not be executed. */
-  readonly documentText: DocumentChecks['documentText'];
 }
 
 /** The response cache of `/graphql`. */
 export function createResponseCache(deps: ResponseCacheDeps) {
-  const { store, version, generations, telemetry, acceptedScopes, budget, documentText } = deps;
+  const { store, version, generations, telemetry, acceptedScopes, budget } = deps;
   /** It changes with each purge of the scope, too. */
   const versionOf = (scope: Scope) => version.current + generations.epochOf(scope);
   const inFlight = new Map<ScopedKey, ResponseInFlight>();
@@ -99,36 +96,25 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       if (response.destroyed) return true;
       // A client that takes parts would wait for the whole response of another, and has nothing to share.
       const shares = !acceptsParts(request.headers.accept);
+      const orBegin = (isSent: boolean) => {
+        if (isSent) return true;
+        const started = startFlight(scope, key, current);
+        state.flight = started;
+        if (shares && !inFlight.has(key)) {
+          inFlight.set(key, started);
+          void started.result.then(() => inFlight.delete(key));
+        }
+        state.countUntilReleased(() => started.settle(undefined));
+        return false;
+      };
       const earlier = shares ? inFlight.get(key) : undefined;
-      if (earlier !== undefined) {
-        earlier.onlyReads ??= onlyReads(body);
-        if (earlier.onlyReads) return shareResult(earlier, state);
-      }
-      const started = startFlight(scope, key, current);
-      state.flight = started;
-      if (shares && earlier === undefined) {
-        inFlight.set(key, started);
-        void started.result.then(() => inFlight.delete(key));
-      }
-      state.whenClosed(() => started.settle(undefined));
-      return false;
+      return earlier === undefined ? orBegin(false) : shareResult(earlier, state).then(orBegin);
     });
-  }
-
-  /** Whether a request certainly writes nothing: it is a GET, or its document contains neither keyword. */
-  function onlyReads(body: Buffer | undefined): boolean {
-    if (body === undefined) return true;
-    try {
-      const text = documentText({ ...JSON.parse(body.toString()) });
-      return text !== undefined && !/mutation|subscription/.test(text);
-    } catch {
-      return false;
-    }
   }
 
   async function shareResult({ result, scope }: ResponseInFlight, state: RequestState): Promise<boolean> {
     const cached = await result;
-    // If the execution failed, or a write made its result stale, each request is executed.
+    // If the execution failed or may write, or a write made its result stale, each request is executed.
     if (cached === undefined || !(await store.isValid(cached))) return false;
     telemetry.responseCacheHit('flight');
     return sendCached(cached, scope, state);
@@ -224,7 +210,7 @@ function startFlight(scope: Scope, key: ScopedKey, version: string): ResponseInF
   const result = new Promise<CachedResponse | undefined>(resolve => {
     settle = resolve;
   });
-  return { scope, key, version, result, onlyReads: undefined, settle };
+  return { scope, key, version, result, settle };
 }
 
 /** In bytes. A shorter response is sent in one piece. */

@@ -147,44 +147,42 @@ function collectBody(state: RequestState, resolve: (body: Buffer | Error) => voi
     state.body = body;
     resolve(body);
   };
-  const unlessSettled = (work: () => void) => {
-    // Node still delivers the rest of a body that was refused.
-    if (isSettled) return;
-    try {
-      work();
-    } catch (error) {
-      settle(error as Error);
-    }
-  };
-  const checkSize = (bytes: number) => {
-    if (bytes > maxBodyBytes) throw new Refused(413, `The body must be at most ${maxBodyBytes} bytes`);
-  };
-  unlessSettled(() => checkSize(Number(request.headers['content-length'])));
-  if (isSettled) return;
-  request.on('data', (chunk: Buffer) =>
-    unlessSettled(() => {
-      size += chunk.length;
-      pieces += 1;
-      // A response would not stop the client: Node parses for as long as bytes arrive.
-      if (pieces > maxPieces) request.destroy();
-      checkSize(size);
-      watch?.grew(size);
-      chunks.add(chunk);
-    }),
-  );
-  request.on('end', () =>
-    unlessSettled(() => {
-      state.startedAt = performance.now();
-      watch?.ended();
-      settle(joinBytes(chunks.parts));
-    }),
-  );
+  const on = (event: 'data' | 'end', work: (chunk: Buffer) => void) =>
+    request.on(event, (chunk: Buffer) => {
+      // Node still delivers the rest of a body that was refused.
+      if (isSettled) return;
+      try {
+        work(chunk);
+      } catch (error) {
+        settle(error as Error);
+      }
+    });
+  if (Number(request.headers['content-length']) > maxBodyBytes) {
+    settle(tooLarge());
+    return;
+  }
+  on('data', chunk => {
+    size += chunk.length;
+    pieces += 1;
+    // A response would not stop the client: Node parses for as long as bytes arrive.
+    if (pieces > maxPieces) request.destroy();
+    if (size > maxBodyBytes) throw tooLarge();
+    watch?.grew(size);
+    chunks.add(chunk);
+  });
+  on('end', () => {
+    state.startedAt = performance.now();
+    watch?.ended();
+    settle(joinBytes(chunks.parts));
+  });
   request.on('close', () => {
     if (!request.readableEnded) settle(new Abandoned('The client has gone'));
   });
   // `close` follows.
   request.on('error', () => {});
 }
+
+const tooLarge = () => new Refused(413, `The body must be at most ${maxBodyBytes} bytes`);
 
 /** Decides, while a body arrives, whether the gateway continues with the request. Either function may throw an error that refuses it. */
 interface BodyWatch {

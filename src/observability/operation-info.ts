@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLFormattedError, OperationTypeNode } from 'graphql';
+import { LRUCache } from 'lru-cache';
 import type { AcceptedScopes, Scope } from '../auth/credentials.js';
 import type { Reloadable } from '../config/values.js';
 import type { ProxyHeaders } from '../lib/network.js';
@@ -217,28 +218,23 @@ export function createOperationNames(
 
 /** Returns a label itself if it is one of the known ones, else `other`. */
 function createRecentLabels(forget: (label: string) => void) {
-  /** When each was last used. */
-  const lastUse = new Map<string, number>();
-
-  function makeRoom(now: number): boolean {
-    if (lastUse.size < maxNames) return true;
-    const unused = [...lastUse].filter(([, time]) => now - time > keptForMs);
-    for (const [label] of unused) {
-      lastUse.delete(label);
-      forget(label);
-    }
-    return unused.length > 0;
-  }
+  const known = new LRUCache<string, true>({
+    ...{ max: maxNames, ttl: keptForMs, ttlResolution: 0, perf: Date },
+    // One that was not used for a day stays until another needs its place.
+    ...{ allowStale: true, noDeleteOnStaleGet: true },
+    dispose: (_, label) => forget(label),
+  });
 
   return (label: string, isSuccess: boolean, isAccepted: boolean): string => {
-    const now = Date.now();
-    if (lastUse.has(label)) {
-      if (isSuccess) lastUse.set(label, now);
+    if (known.get(label)) {
+      if (isSuccess) known.set(label, true);
       return label;
     }
-    if (!isSuccess || !isAccepted || reserved.has(label) || !makeRoom(now)) return 'other';
+    if (!isSuccess || !isAccepted || reserved.has(label)) return 'other';
+    if (known.size === maxNames) known.purgeStale();
+    if (known.size === maxNames) return 'other';
     // A copy, because a substring keeps the whole document in memory.
-    lastUse.set(Buffer.from(label).toString(), now);
+    known.set(Buffer.from(label).toString(), true);
     return label;
   };
 }

@@ -94,19 +94,13 @@ const maxScopes = 10_000;
 /** How long a call says something about whether the service accepts a credential, in milliseconds. Short, for the alert must come within two minutes. */
 const recentMs = 45_000;
 
-/** The latest call of a scope that was answered. */
-interface LatestCall {
-  /** In milliseconds of `performance.now()`. */
-  at: number;
-  isRefused: boolean;
-}
-
 /**
  * The scopes under which the service has answered, the most recent 10,000. Anyone can make up a credential, and so a scope: what is shared out among
  * scopes, or kept for each of them, asks here first.
  */
 export class AcceptedScopes {
-  readonly #scopes = new LRUCache<Scope, LatestCall>(atMost(maxScopes));
+  /** When the latest call of each was answered, in milliseconds of `performance.now()`, and how. */
+  readonly #scopes = new LRUCache<Scope, { at: number; isRefused: boolean }>(atMost(maxScopes));
 
   /** The service has answered under this scope. */
   add(scope: Scope): void {

@@ -76,15 +76,8 @@ export interface Team {
   readonly name: string;
 }
 
-/** What the teams file limits for a credential. */
-export interface ClientLimits {
-  /** Requests a minute, in place of `RATE_LIMIT_PER_CREDENTIAL`. */
-  readonly requestsPerMinute?: number | undefined;
-  /** Requests a minute of all members together. */
-  readonly ofTeam?: { readonly key: TeamKey; readonly requestsPerMinute: number } | undefined;
-  /** Upstream calls of one operation, in place of `QUERY_CALL_LIMIT`. */
-  readonly upstreamCalls?: number | undefined;
-}
+/** What the teams file limits for a credential: see `limits`. `ofTeam` is for all members together. */
+export type ClientLimits = Partial<ReturnType<Teams['limitsOf']>>;
 
 /** Assigns credentials to teams. It never changes: a teams file that is read again makes another one. */
 export type Teams = ReturnType<typeof createTeams>;
@@ -140,7 +133,7 @@ export function createTeams(list: TeamList | undefined) {
       return name === undefined ? null : { key: listedKey(name), name };
     },
     /** What is limited for a credential. An invalid one has no limits of its own. */
-    limitsOf(credential: Credential | Error | undefined): ClientLimits {
+    limitsOf(credential: Credential | Error | undefined) {
       if (!isLimited || credential === undefined || credential instanceof Error) return {};
       const member = memberOf(credential);
       const team = byMember.get(member);

@@ -20,8 +20,6 @@ export interface Verdict {
 
 export type RateLimits = ReturnType<typeof createRateLimits>;
 
-type RateLimitTelemetry = Pick<Telemetry, 'redisFault' | 'redisWorks' | 'warn' | 'works' | 'rateLimitUnenforced'>;
-
 const windowSeconds = 60;
 /** How many clients are counted at once. The least recently counted one is dropped first. */
 const maxClients = 50_000;
@@ -49,7 +47,7 @@ interface Share {
 export function createRateLimits(
   { perCredential, perAddress }: Config['rateLimits'],
   redis: RedisClient | undefined,
-  telemetry: RateLimitTelemetry,
+  telemetry: Telemetry,
 ) {
   /** By what they count and their limits, of which a teams file has few. */
   const counters = new Map<string, ReturnType<typeof createCounter>>();
@@ -86,12 +84,7 @@ export function createRateLimits(
   };
 }
 
-function createCounter(
-  keyPrefix: string,
-  limit: number,
-  redis: RedisClient | undefined,
-  telemetry: RateLimitTelemetry,
-) {
+function createCounter(keyPrefix: string, limit: number, redis: RedisClient | undefined, telemetry: Telemetry) {
   const shares = new LRUCache<string, Share>(atMost(maxClients));
   const taking = new Map<string, Promise<void>>();
   const shared = redis && new RedisCounter({ keyPrefix, points: limit, duration: windowSeconds, storeClient: redis });

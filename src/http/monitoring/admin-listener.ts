@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import { type MessagePort, Worker } from 'node:worker_threads';
-import type { Config } from '../../config/config.js';
 import { orCannotListen } from '../../config/configuration-error.js';
 import { type AdminRequest, type AdminTarget, answerAdmin } from './admin-routes.js';
 import { Peer, type PeerMessage, type Readiness, startBeats } from './readiness.js';
 
 interface AdminDeps extends AdminTarget {
-  readonly config: Pick<Config, 'host' | 'adminPort' | 'settings' | 'adminToken'>;
   readonly readiness: () => Readiness;
   /** The metrics in the format of Prometheus, without those of the readiness. */
   readonly metrics: () => Promise<string>;

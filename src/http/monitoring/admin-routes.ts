@@ -22,7 +22,7 @@ interface ServingProcess {
 /** What an operator sees and changes at `ADMIN_PORT`. */
 export interface AdminTarget {
   /** What changes something must carry `adminToken`; undefined: nothing can be changed. */
-  readonly config: Pick<Config, 'settings' | 'adminToken'>;
+  readonly config: Config;
   readonly log: Pick<FastifyBaseLogger, 'warn'>;
   workers(): readonly ServingProcess[];
   orders(): Orders;

@@ -4,7 +4,6 @@ import { Cluster } from 'ioredis';
 import { z } from 'zod';
 import { countFaults, type RedisClient, type RedisTelemetry, replacingOtherType } from '../../data/redis.js';
 import { UpstreamUnavailable } from '../../errors.js';
-import { sharedRun } from '../../lib/run.js';
 import { sealsIn, type TextStore } from './team-store.js';
 
 /** Replaces the state of a team if its version is still the one that was read. */
@@ -16,6 +15,8 @@ return 1`;
 /** The set of keys of all teams. */
 const teamsKey = 'mig:exports:with-seals';
 const teamsAtATime = 500;
+/** How long the seals are cached. They are needed for each scrape of the metrics. */
+const sealsAgeMs = 5_000;
 
 const maxTries = 50;
 const maxPauseMs = 20;
@@ -42,8 +43,14 @@ export function createRedisStore(redis: RedisClient, telemetry: RedisTelemetry):
     return all;
   }
 
+  let seals: { readonly at: number; readonly read: Promise<readonly string[]> } | undefined;
+
   return {
-    seals: sharedRun(readSeals),
+    seals() {
+      const now = performance.now();
+      if (seals === undefined || now - seals.at > sealsAgeMs) seals = { at: now, read: readSeals() };
+      return seals.read;
+    },
     nameOf: team => `mig:exports:${hash('sha256', team, 'base64url')}`,
     async names() {
       const found = new Set<string>();

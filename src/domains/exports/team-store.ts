@@ -20,7 +20,7 @@ export interface TextStore {
    */
   change<R>(name: string, change: (text: string | undefined) => Change<string, R>): Promise<R>;
   names(): Promise<readonly string[]>;
-  /** The prefixes of all seals (see `sealsIn`). */
+  /** The prefixes of all seals (see `sealsIn`). They may be some seconds old. */
   seals(): Promise<readonly string[]>;
 }
 

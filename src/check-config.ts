@@ -40,9 +40,9 @@ function toolsDeps({ mcp, introspection, queryCallLimit, eventStatisticsLimit }:
   const schema = createSchema();
   const documentChecks = createDocumentChecks({
     schema,
-    documents: createTrustedDocuments('off', { current: new Map() }),
+    documentText: createTrustedDocuments('off', { current: new Map() }),
     introspection,
-    callLimit: queryCallLimit,
+    callLimitOf: () => queryCallLimit,
     statisticsLimit: eventStatisticsLimit,
   });
   return { schema, documentChecks, allowMutations: mcp.allowMutations };

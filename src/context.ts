@@ -110,9 +110,8 @@ export class Context {
     throw new Unauthenticated();
   }
 
-  /** The maximum number of upstream calls for this client; undefined: that of all. */
-  get callLimit(): number | undefined {
-    return this.teams.limitsOf(this.state.identity.credential).upstreamCalls;
+  get identity(): RequestIdentity {
+    return this.state.identity;
   }
 
   /** The cursor behind which a subscription continues, from the header `Last-Event-ID`. */

@@ -88,9 +88,9 @@ export async function createServer(deps: ServerDeps) {
   });
   const documentChecks = createDocumentChecks({
     schema,
-    documents: createTrustedDocuments(config.persistedDocuments.mode, documents),
+    documentText: createTrustedDocuments(config.persistedDocuments.mode, documents),
     introspection,
-    callLimit: config.queryCallLimit,
+    callLimitOf: credential => services.teams.current.limitsOf(credential).upstreamCalls ?? config.queryCallLimit,
     statisticsLimit: config.eventStatisticsLimit,
   });
   const { operations, allowMutations } = config.mcp;

@@ -8,6 +8,7 @@ import {
   maxDocumentText,
   RefusedOperation,
 } from '../src/graphql/limits/documents.js';
+import { newOperationInfo } from '../src/observability/operation-info.js';
 
 const queryOf = (number: number) => `query Q${number} { events(first: 1) { totalCount nodes { id title } } }`;
 
@@ -42,14 +43,14 @@ describe('the document store', () => {
 });
 
 test('a document that is too deep for the parser is refused as one with a wrong syntax', async () => {
-  const documents = createTrustedDocuments('off', { current: new Map() });
+  const documentText = createTrustedDocuments('off', { current: new Map() });
   const checks = {
     schema: buildSchema('type Query { a: Int }'),
     introspection: true,
-    callLimit: 1,
+    callLimitOf: () => 1,
     statisticsLimit: 1,
   };
-  const { read } = createDocumentChecks({ ...checks, documents });
+  const { read } = createDocumentChecks({ ...checks, documentText });
   const deep = '{ a '.repeat(2_450);
   const refused = await read('a', deep);
   expect((refused as RefusedOperation).errors).toMatchObject([{ extensions: { code: 'GRAPHQL_PARSE_FAILED' } }]);
@@ -58,17 +59,19 @@ test('a document that is too deep for the parser is refused as one with a wrong 
 
 describe('the documents of clients', () => {
   const schema = buildSchema('type Query { a(b: Int): Int }');
-  const documents = createTrustedDocuments('off', { current: new Map() });
+  const documentText = createTrustedDocuments('off', { current: new Map() });
   const documentChecks = createDocumentChecks({
     schema,
-    documents,
+    documentText,
     introspection: true,
-    callLimit: 1,
+    callLimitOf: () => 1,
     statisticsLimit: 2_000,
   });
   const executePlanned = createPlanExecutor(schema);
   const planned = (client: string, document: DocumentNode) =>
     executePlanned({ client, document, operationName: undefined, variables: {}, context: {} });
+  const checked = (scope: string, document: DocumentNode) =>
+    documentChecks.checkOperation({ scope, credential: undefined }, { document }, newOperationInfo());
   const textOf = (alias: string) => `{ ${alias}: a }`;
 
   let clock: { mockRestore(): void };
@@ -87,7 +90,7 @@ describe('the documents of clients', () => {
   const steps: Record<string, (client: string, alias: string) => unknown> = {
     'read and validated': (client, alias) => documentChecks.read(client, textOf(alias)),
     refused: (client, alias) => documentChecks.read(client, `{ ${alias}: nothing }`),
-    estimated: (client, alias) => documentChecks.checkOperation(client, parse(textOf(alias)), undefined, undefined),
+    estimated: (client, alias) => checked(client, parse(textOf(alias))),
     planned: (client, alias) => planned(client, parse(textOf(alias))),
   };
 
@@ -126,11 +129,11 @@ describe('the documents of clients', () => {
     for (const _ of [1, 2]) await documentChecks.read('a', text);
     const document = await documentChecks.read('a', text);
     if (document instanceof RefusedOperation) throw document;
-    await documentChecks.checkOperation('a', document, undefined, undefined);
+    await checked('a', document);
     await planned('a', document);
     const others = ['z0', 'z1', 'z2'].map(alias => documentChecks.read('b', textOf(alias)));
     expect(documentChecks.read('a', text)).toBe(document);
-    expect(documentChecks.checkOperation('a', document, undefined, undefined)).toBeUndefined();
+    expect(checked('a', document)).toBe(document.definitions[0]);
     expect(planned('a', document)).toEqual({ data: { known: null } });
     expect(others.filter(other => other instanceof Promise).length).toBeGreaterThan(0);
     await Promise.all(others);

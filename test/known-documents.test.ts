@@ -19,12 +19,12 @@ const schema = createSchema();
 /** What a gateway has of known documents. */
 function prepared(texts: () => readonly string[], tools: readonly DocumentNode[] = []) {
   const manifest = new Reloadable<Manifest>(() => new Map(texts().map(text => [`hash of ${text}`, text])));
-  const documents = createTrustedDocuments('only', manifest);
+  const documentText = createTrustedDocuments('only', manifest);
   const documentChecks = createDocumentChecks({
     schema,
-    documents,
+    documentText,
     introspection: true,
-    callLimit: 2_000,
+    callLimitOf: () => 2_000,
     statisticsLimit: 2_000,
   });
   const planner = createPlanExecutor(schema);

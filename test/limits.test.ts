@@ -571,3 +571,25 @@ test('the name of the operation to execute is bounded, because the error repeats
   expect(await answer('n'.repeat(90_000))).toContain('"measure":"name"');
   expect(await answer('other')).toContain('Unknown operation named');
 });
+
+test.each(['/graphql', '/graphql/stream'])(
+  'an operation that the document does not have is refused at %s',
+  async path => {
+    const answer = async (body: object) => {
+      const response = await fetch(gateway.url + path, {
+        method: 'POST',
+        headers: { ...demoHeaders, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        body: JSON.stringify(body),
+      });
+      return `${response.status} ${await response.text()}`;
+    };
+    const query = 'query A { viewer { team } } query B { viewer { team } }';
+    for (const body of [{ query }, { query, operationName: 'C' }]) {
+      const refused = await answer(body);
+      expect(refused).toContain('"code":"OPERATION_RESOLUTION_FAILURE"');
+      expect(refused).not.toContain('"data":');
+      // That of a stream has been sent before the operation is read.
+      if (path === '/graphql') expect(refused).toMatch(/^200 /);
+    }
+  },
+);

@@ -21,7 +21,6 @@ export type OperationRequest = z.output<typeof operationRequest>;
 export interface Operation extends Pick<OperationRequest, 'operationName' | 'variables'> {
   readonly query: string;
   readonly document: DocumentNode;
-  readonly name: string | undefined;
   readonly type: OperationTypeNode;
   /** The cursor behind which an EventSource continues after it has reconnected. */
   readonly lastEventId?: string | undefined;

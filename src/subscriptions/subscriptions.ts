@@ -1,14 +1,12 @@
-import { GraphQLError, getOperationAST } from 'graphql';
 import type { Scope } from '../auth/credentials.js';
-import type { Services } from '../context.js';
 import { BadUserInput, RateLimited } from '../errors.js';
 import type { DocumentChecks } from '../graphql/limits/document-checks.js';
-import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
+import { RefusedOperation } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import type { RequestState } from '../http/request-state.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
-import { operationName as nameOf, type OperationInfo } from '../observability/operation-info.js';
+import type { OperationInfo } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Operation, OperationRequest } from './operations.js';
 import { type Listener, SharedExecution, type SharedExecutionDeps } from './shared-execution.js';
@@ -39,7 +37,6 @@ interface SubscriptionsDeps extends SharedExecutionDeps {
   readonly telemetry: Pick<Telemetry, 'listeners'>;
   readonly requestTelemetry: RequestTelemetry;
   readonly documentChecks: DocumentChecks;
-  readonly services: Pick<Services, 'teams'>;
   readonly requestAdmission: Pick<RequestAdmission, 'countOperation'>;
   /** Whether the header `x-explain: 1` is honored. */
   readonly explains: boolean;
@@ -82,37 +79,12 @@ export class Subscriptions {
   ): Promise<Operation> {
     const { documentChecks } = this.deps;
     const { operationName, variables } = request;
-    const query = documentChecks.documentText(request);
+    const query = documentChecks.documentText(request, info);
     if (query === undefined) throw new BadUserInput('query', 'is missing');
-    info.documentId = documentChecks.documentId(request);
     const document = await documentChecks.read(client.scope, query);
     if (document instanceof RefusedOperation) throw document;
-    const definition = getOperationAST(document, operationName);
-    if (definition == null) {
-      throw withCode(new GraphQLError('Unable to identify the operation'), 'OPERATION_RESOLUTION_FAILURE');
-    }
-    const { operation: type, name } = definition;
-    info.name = nameOf(name?.value);
-    info.type = type;
-    info.document = query;
-    info.untrusted = documentChecks.untrustedHash(request, query);
-    const operation = { query, operationName, variables, document, type, name: name?.value };
-    await this.check(client, operation, info);
-    return operation;
-  }
-
-  /**
-   * Checks the variables and the cost of an operation.
-   * @param info gets what is found out about it. @throws QueryTooComplex, GraphQLError
-   */
-  async check(
-    { scope, credential }: Pick<RequestState, 'scope' | 'credential'>,
-    { document, operationName, variables }: Operation,
-    info: OperationInfo,
-  ): Promise<void> {
-    const { documentChecks, services } = this.deps;
-    const { upstreamCalls } = services.teams.current.limitsOf(credential);
-    await documentChecks.checkOperation(scope, document, operationName, variables ?? {}, info, upstreamCalls);
+    const checked = await documentChecks.checkOperation(client, { document, operationName, variables }, info);
+    return { query, operationName, variables, document, type: checked.operation };
   }
 
   /** Lets a listener join the execution that all equal subscriptions share. Never rejects. */

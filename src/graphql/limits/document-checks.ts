@@ -19,32 +19,38 @@ import {
   type ValidationRule,
   validate,
 } from 'graphql';
+import type { Credential } from '../../auth/credentials.js';
 import { QueryTooComplex } from '../../errors.js';
 import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
-import type { OperationInfo } from '../../observability/operation-info.js';
+import { operationName as nameOf, type OperationInfo } from '../../observability/operation-info.js';
 import { badValue, documentMessage, executedArgumentOf, invalidArgumentOf, variableError } from '../argument-errors.js';
 import { createDeprecations } from '../deprecations.js';
 import { bounds, checkBound, checkDocument, checkLines } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
-import {
-  createDocumentStore,
-  type DocumentParams,
-  givenHash,
-  type ReadDocument,
-  RefusedOperation,
-  type TrustedDocuments,
-  withCode,
-} from './documents.js';
+import { createDocumentStore, type DocumentText, type ReadDocument, RefusedOperation, withCode } from './documents.js';
 
 interface DocumentChecksDeps {
   readonly schema: GraphQLSchema;
-  readonly documents: TrustedDocuments;
+  readonly documentText: DocumentText;
   /** Whether clients may query the schema. */
   readonly introspection: boolean;
-  /** The maximum number of upstream calls of one operation. */
-  readonly callLimit: number;
+  /** The maximum number of upstream calls of one operation of a client. */
+  readonly callLimitOf: (credential: OperationClient['credential']) => number;
   /** `EVENT_STATISTICS_LIMIT`. */
   readonly statisticsLimit: number;
+}
+
+/** Whose operation it is. Clients take turns. */
+interface OperationClient {
+  readonly scope?: string | undefined;
+  readonly credential: Credential | Error | undefined;
+}
+
+/** One operation of a document. */
+interface CheckedOperation {
+  readonly document: DocumentNode;
+  readonly operationName?: string | null | undefined;
+  readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
 /** Decides what the gateway executes, for every transport. */
@@ -55,7 +61,7 @@ export type DocumentChecks = ReturnType<typeof createDocumentChecks>;
  * document that is not known, the work waits for its turn in `runYielding`.
  */
 export function createDocumentChecks(deps: DocumentChecksDeps) {
-  const { schema, documents, introspection, callLimit, statisticsLimit } = deps;
+  const { schema, documentText, introspection, callLimitOf, statisticsLimit } = deps;
   const rules = [
     ...specifiedRules.filter(rule => rule !== SingleFieldSubscriptionsRule),
     ...laterRules,
@@ -82,10 +88,7 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
   }
 
   return {
-    documentText: documents.documentText,
-    untrustedHash: documents.untrustedHash,
-    /** What a request that `documentText` has accepted names its document by; undefined if it sends only the text. */
-    documentId: (params: DocumentParams) => givenHash(params)?.hash as string | undefined,
+    documentText,
     /** Parses and validates a text now, without regard for others: only for documents of the operator. @throws QueryTooComplex, GraphQLError */
     parse: parseText,
     /** The same for a text of a client, in its turn; at once if the document is known. */
@@ -110,24 +113,21 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
     },
     keep: known.keep,
     /**
-     * @param client whose turn it is.
-     * @param info gets what is found out: the estimated upstream calls, also of an operation that is refused for them, and deprecated uses.
-     * @param ownCallLimit the maximum number of upstream calls for this client.
-     * @throws QueryTooComplex if the operation could cause too many upstream calls, or too much work in the gateway; GraphQLError for the first
-     * variable that does not match its type.
+     * @param info gets what is found out: the operation's name and type, the estimated upstream calls, also if it is refused for them, and deprecated uses.
+     * @throws QueryTooComplex if the operation could cause too many upstream calls, or too much work in the gateway; GraphQLError if the document does not
+     * have it, or for the first variable that does not match its type.
      */
     checkOperation(
-      client: string | undefined,
-      document: DocumentNode,
-      operationName: string | null | undefined,
-      variables: Readonly<Record<string, unknown>> | undefined,
-      info: Pick<OperationInfo, 'estimatedCalls' | 'deprecated'> = {},
-      ownCallLimit = callLimit,
-    ): MaybePromise<void> {
+      { scope, credential }: OperationClient,
+      { document, operationName, variables }: CheckedOperation,
+      info: Pick<OperationInfo, 'name' | 'type' | 'estimatedCalls' | 'deprecated'>,
+    ): MaybePromise<OperationDefinitionNode> {
       // An error repeats the name of an operation that the document does not have.
       checkBound('name', operationName?.length ?? 0);
       const operation = getOperationAST(document, operationName);
-      if (operation == null) return;
+      if (operation == null) throw unknownOperation(operationName);
+      info.name = nameOf(operation.name?.value);
+      info.type = operation.operation;
       const definitions = operation.variableDefinitions ?? [];
       const given = hasLongText(variables)
         ? (shortened(variables) as NonNullable<typeof variables>)
@@ -147,16 +147,27 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
           throw error instanceof GraphQLError ? badNull(error) : error;
         }
       };
-      return andThen(sameCost ?? runYielding(client, estimate), cost => {
+      return andThen(sameCost ?? runYielding(scope, estimate), cost => {
         if (isConstant) costs.set(operation, cost);
         info.estimatedCalls = cost.calls;
-        if (cost.calls > ownCallLimit) throw new QueryTooComplex('upstream calls', cost.calls, ownCallLimit);
+        const callLimit = callLimitOf(credential);
+        if (cost.calls > callLimit) throw new QueryTooComplex('upstream calls', cost.calls, callLimit);
         checkBound('records', cost.records);
         checkBound('values', cost.values);
         info.deprecated = deprecatedUses?.(document, operation, coerced);
+        return operation;
       });
     },
   };
+}
+
+function unknownOperation(name: string | null | undefined): GraphQLError {
+  const text =
+    name == null
+      ? 'Must provide operation name if query contains multiple operations.'
+      : `Unknown operation named "${name}".`;
+  const error = new GraphQLError(text, { extensions: { http: { status: 400 } } });
+  return withCode(error, 'OPERATION_RESOLUTION_FAILURE');
 }
 
 function badNull(error: GraphQLError): GraphQLError {

@@ -6,6 +6,7 @@ import { ConfigurationError, reasonOf } from '../../config/configuration-error.j
 import { readText } from '../../config/files.js';
 import type { Reloadable } from '../../config/values.js';
 import { BadUserInput, Forbidden } from '../../errors.js';
+import type { OperationInfo } from '../../observability/operation-info.js';
 
 /** How a client names the document to execute, and what is to happen after an error. The names are the same on every transport. */
 export interface DocumentParams {
@@ -24,8 +25,8 @@ export interface DocumentParams {
  */
 type TrustMode = 'off' | 'allow' | 'log' | 'only';
 
-/** Finds the text of the document that a client requested. */
-export type TrustedDocuments = ReturnType<typeof createTrustedDocuments>;
+/** Finds the text of the document that a client requested. See `createTrustedDocuments`. */
+export type DocumentText = ReturnType<typeof createTrustedDocuments>;
 
 /** Total size of the texts that clients registered by their hash, in bytes. */
 const maxRegistered = 8 * 1024 * 1024;
@@ -63,7 +64,7 @@ export function createTrustedDocuments(mode: TrustMode, manifest: Pick<Reloadabl
       if (text === undefined) throw unknownHash();
       return text;
     }
-    if (typeof query !== 'string' || createHash('sha256').update(query).digest('hex') !== hash) {
+    if (typeof query !== 'string' || sha256(query) !== hash) {
       throw new BadUserInput('extensions.persistedQuery.sha256Hash', 'is not the hash of the query');
     }
     registered.set(hash, query);
@@ -74,35 +75,41 @@ export function createTrustedDocuments(mode: TrustMode, manifest: Pick<Reloadabl
     return mode === 'off' || typeof hash !== 'string' ? undefined : manifest.current.get(hash);
   }
 
-  return {
-    /**
-     * @returns undefined if the client named no document; the transport reports that.
-     * @throws BadUserInput for a malformed hash or one that does not match the text, or if an error is to do anything but `PROPAGATE`, Forbidden for a
-     *   text where only trusted documents are executed, GraphQLError `PERSISTED_QUERY_NOT_FOUND` for an unknown hash.
-     */
-    documentText(params: DocumentParams): string | undefined {
-      const { query, onError } = params;
-      if (onError != null && onError !== 'PROPAGATE') {
-        throw new BadUserInput('onError', 'must be PROPAGATE, or left out: this gateway supports no other behavior');
-      }
-      const given = givenHash(params);
-      const trusted = trustedText(given?.hash);
-      if (trusted !== undefined) return trusted;
-      if (given?.isId) throw unknownHash();
-      if (mode === 'only') {
-        if (given?.hash !== undefined && query == null) throw unknownHash();
-        throw new Forbidden('Only trusted documents are executed: send the hash of one');
-      }
-      if (given !== undefined) return registeredText(given.hash, query);
-      return typeof query === 'string' ? query : undefined;
-    },
-    /** In mode `log`, the SHA-256 of a text that `documentText` returned and that mode `only` would refuse. Otherwise undefined. */
-    untrustedHash(params: DocumentParams, text: string): string | undefined {
-      if (mode !== 'log' || trustedText(givenHash(params)?.hash) !== undefined) return undefined;
-      return createHash('sha256').update(text).digest('hex');
-    },
+  function otherText(given: ReturnType<typeof givenHash>, query: unknown): string | undefined {
+    if (given?.isId) throw unknownHash();
+    if (mode === 'only') {
+      if (given?.hash !== undefined && query == null) throw unknownHash();
+      throw new Forbidden('Only trusted documents are executed: send the hash of one');
+    }
+    if (given !== undefined) return registeredText(given.hash, query);
+    return typeof query === 'string' ? query : undefined;
+  }
+
+  /**
+   * @param info gets the text, what names it, and, in mode `log`, the hash of one that mode `only` would refuse.
+   * @returns undefined if the client named no document; the transport reports that.
+   * @throws BadUserInput for a malformed hash or one that does not match the text, or if an error is to do anything but `PROPAGATE`, Forbidden for a
+   *   text where only trusted documents are executed, GraphQLError `PERSISTED_QUERY_NOT_FOUND` for an unknown hash.
+   */
+  return (
+    params: DocumentParams,
+    info: Pick<OperationInfo, 'document' | 'documentId' | 'untrusted'> = {},
+  ): string | undefined => {
+    const { query, onError } = params;
+    if (onError != null && onError !== 'PROPAGATE') {
+      throw new BadUserInput('onError', 'must be PROPAGATE, or left out: this gateway supports no other behavior');
+    }
+    const given = givenHash(params);
+    const trusted = trustedText(given?.hash);
+    const text = trusted ?? otherText(given, query);
+    info.document = text;
+    info.documentId = given?.hash as string | undefined;
+    if (mode === 'log' && trusted === undefined && text !== undefined) info.untrusted = sha256(text);
+    return text;
   };
 }
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /**
  * The hash by which a client named its document, with or without the text, and whether it is a `documentId`; undefined if there is none.

@@ -13,7 +13,7 @@ import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { type ReadDocument, RefusedOperation } from '../../graphql/limits/documents.js';
 import { responseBytes } from '../../graphql/response-text.js';
 import { type Claim, type MemoryBudget, memoryOwner } from '../../lib/memory-budget.js';
-import { operationName, outcomeOfErrors } from '../../observability/operation-info.js';
+import { outcomeOfErrors } from '../../observability/operation-info.js';
 import { addResponseMetadata, ResponseMetadata, requestedReports } from '../../observability/response-metadata.js';
 import type { Authentication } from '../authentication.js';
 import { causeOf, maskError, toGraphqlError } from '../mask-error.js';
@@ -87,7 +87,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
 
   serveApollo(app, '/graphql', {
     apollo,
-    documentChecks,
+    documentText: documentChecks.documentText,
     async createContext(request, reply) {
       const identity = authentication.identify(request, reply);
       const state = stateOf(request.raw);
@@ -147,20 +147,17 @@ function createApolloPlugin(
         /** Refuses an operation that is not admitted, before any upstream call is made for it. */
         async didResolveOperation({ document, operation, request, contextValue }) {
           if (refused !== undefined) return;
-          const { callLimit, metadata } = contextValue;
-          const { operation: info } = metadata;
-          info.name = operationName(operation?.name?.value);
-          if (operation !== undefined) info.type = operation.operation;
+          const { identity, metadata } = contextValue;
           try {
             const { operationName, variables } = request;
-            await documentChecks.checkOperation(info.scope, document, operationName, variables, info, callLimit);
+            await documentChecks.checkOperation(identity, { document, operationName, variables }, metadata.operation);
           } catch (error) {
             throw toGraphqlError(error);
           }
           if (operation?.operation === 'subscription' && request.http !== undefined) throw subscriptionRefused();
         },
 
-        async responseForOperation({ document, operation, request, contextValue: context }) {
+        async responseForOperation({ document, request, contextValue: context }) {
           const { operationName, variables, http } = request;
           const format = (found: readonly GraphQLError[]) => {
             if (found.length > 0) onErrors(found, context);
@@ -171,7 +168,6 @@ function createApolloPlugin(
             const singleResult = { errors: format(refused) };
             return { http: { status, headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
           }
-          if (operation === undefined) return null;
           const defers = acceptsParts(http?.headers.get('accept'));
           const client = context.metadata.operation.scope;
           const input = { document, operationName, variables, context, client, defers };

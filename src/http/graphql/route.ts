@@ -3,15 +3,14 @@ import { type ApolloServer, type BaseContext, HeaderMap, type HTTPGraphQLRequest
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GraphQLError } from 'graphql';
 import { checkedJson, jsonValueOf } from '../../graphql/limits/bounds.js';
-import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
-import { givenHash } from '../../graphql/limits/documents.js';
+import { type DocumentText, givenHash } from '../../graphql/limits/documents.js';
 import { documentErrors, toGraphqlError } from '../mask-error.js';
 import { stateOf } from '../request-state.js';
 
 /** How requests are executed, and what is done before and after. */
 interface ApolloAdapterOptions<C extends BaseContext> {
   readonly apollo: ApolloServer<C>;
-  readonly documentChecks: Pick<DocumentChecks, 'documentText' | 'documentId' | 'untrustedHash'>;
+  readonly documentText: DocumentText;
   /** The context of a request. @throws the error that refuses the request. */
   createContext(request: FastifyRequest, reply: FastifyReply): Promise<C>;
   /**
@@ -27,7 +26,7 @@ interface ApolloAdapterOptions<C extends BaseContext> {
 export function serveApollo<C extends BaseContext>(
   app: FastifyInstance,
   url: string,
-  { apollo, documentChecks, createContext, send }: ApolloAdapterOptions<C>,
+  { apollo, documentText, createContext, send }: ApolloAdapterOptions<C>,
 ): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const { operation: info } = stateOf(request.raw);
@@ -37,13 +36,7 @@ export function serveApollo<C extends BaseContext>(
     const context = async () => {
       try {
         const read = request.method === 'GET' ? readSearch : readBody;
-        read(httpGraphQLRequest, params => {
-          const text = documentChecks.documentText(params);
-          info.document = text;
-          if (text !== undefined) info.untrusted = documentChecks.untrustedHash(params, text);
-          info.documentId = documentChecks.documentId(params);
-          return text;
-        });
+        read(httpGraphQLRequest, params => documentText(params, info));
         made = await createContext(request, reply);
         return made;
       } catch (error) {
@@ -75,7 +68,7 @@ export function toApolloRequest({ method, url, headers, body }: FastifyRequest):
 }
 
 /** Puts the text of a trusted document in place of its hash. @throws what `documentText` throws. */
-function readBody(request: HTTPGraphQLRequest, documentText: DocumentChecks['documentText']): void {
+function readBody(request: HTTPGraphQLRequest, documentText: DocumentText): void {
   const { body } = request;
   const params: Record<string, unknown> = { ...(typeof body === 'object' && !Array.isArray(body) && body) };
   const text = documentText(params);
@@ -85,7 +78,7 @@ function readBody(request: HTTPGraphQLRequest, documentText: DocumentChecks['doc
 }
 
 /** The same for a query string. Its variables, which Apollo parses, become well-formed Unicode. @throws also QueryTooComplex */
-function readSearch(request: HTTPGraphQLRequest, documentText: DocumentChecks['documentText']): void {
+function readSearch(request: HTTPGraphQLRequest, documentText: DocumentText): void {
   const params = new URLSearchParams(request.search);
   const variables = params.get('variables');
   if (variables !== null) params.set('variables', checkedJson(Buffer.from(variables)));

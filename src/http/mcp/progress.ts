@@ -42,7 +42,7 @@ export function createJobWatch(schema: GraphQLSchema, { deps }: Subscriptions) {
   const { documentChecks, executor, budget } = deps;
   const document = documentChecks.parse(query);
   if (document instanceof RefusedOperation) throw document;
-  const operation = { query, document, type: OperationTypeNode.SUBSCRIPTION, name: 'JobProgress' };
+  const operation = { query, document, type: OperationTypeNode.SUBSCRIPTION };
   const [field] = selectedFields(schema, document, getOperationAST(document) as OperationDefinitionNode).values();
   const stateSchema = outputSchema(schema, field?.members ?? new Map());
 

@@ -96,11 +96,11 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     info.name = operationName(tool.operation.name);
     info.type = tool.operation.type;
     const operation = { ...tool.operation, variables };
-    const { executor, budget } = subscriptions.deps;
+    const { documentChecks, executor, budget } = subscriptions.deps;
     const claim = budget.claim(identity.scope);
     try {
       checkNames(tool, variables);
-      await subscriptions.check(identity, operation, info);
+      await documentChecks.checkOperation(identity, operation, info);
       const { data, errors } = await executor.single(operation, identity, signal, info, claim);
       return answerOf(tool, responseText({ data, ...(errors && { errors }) }, claim), variables);
     } catch (error) {

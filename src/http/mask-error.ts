@@ -2,6 +2,7 @@ import { unwrapResolverError } from '@apollo/server/errors';
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { Abandoned, GatewayError } from '../errors.js';
 import { withoutValue } from '../graphql/argument-errors.js';
+import { RefusedOperation } from '../graphql/limits/documents.js';
 
 /** Codes of errors that GraphQL itself finds in the document or its variables, where the request is well-formed otherwise. */
 export const documentErrors: ReadonlySet<string> = new Set([
@@ -47,6 +48,15 @@ export function causeOf(error: unknown): unknown {
   const cause = unwrapResolverError(error);
   const original = cause instanceof GraphQLError ? cause.originalError : undefined;
   return original instanceof GatewayError || original instanceof Abandoned ? original : cause;
+}
+
+/** The errors for which an operation is not executed, as GraphQL errors with their HTTP status, except those of a document: 400. */
+export function errorsIn(error: unknown): readonly GraphQLError[] {
+  if (error instanceof RefusedOperation) return error.errors;
+  const known = toGraphqlError(error);
+  if (known instanceof GraphQLError) return [known];
+  const originalError = error as Error;
+  return [new GraphQLError(originalError.message, { originalError, extensions: { http: { status: 500 } } })];
 }
 
 /** An error of the gateway that refuses a whole request, as a GraphQL error with its HTTP status. Other errors stay as they are. */

@@ -1,4 +1,4 @@
-import { createSourceEventStream, GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { createSourceEventStream, type GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { type BrowserSession, Context, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';
 import { Forbidden, Overloaded } from '../errors.js';
@@ -7,7 +7,7 @@ import { RefusedOperation } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import { type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
-import { causeOf, maskError } from '../http/mask-error.js';
+import { causeOf, errorsIn, maskError } from '../http/mask-error.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { sharedRun, takeTurn } from '../lib/run.js';
 import {
@@ -139,13 +139,6 @@ export function createExecutor(deps: ExecutorDeps) {
       return { errors: JSON.stringify(errors), outcome };
     },
   };
-}
-
-function errorsIn(error: unknown): readonly GraphQLError[] {
-  if (error instanceof RefusedOperation) return error.errors;
-  if (error instanceof GraphQLError) return [error];
-  const originalError = error as Error;
-  return [new GraphQLError(originalError.message, { originalError })];
 }
 
 const requestIdentityOf = (identity: Identity): RequestIdentity => ({ ...identity, session: withoutCookies });

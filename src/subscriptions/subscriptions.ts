@@ -1,7 +1,6 @@
 import type { Scope } from '../auth/credentials.js';
 import { BadUserInput, RateLimited } from '../errors.js';
 import type { DocumentChecks } from '../graphql/limits/document-checks.js';
-import { RefusedOperation } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import type { RequestState } from '../http/request-state.js';
@@ -82,7 +81,6 @@ export class Subscriptions {
     const query = documentChecks.documentText(request, info);
     if (query === undefined) throw new BadUserInput('query', 'is missing');
     const document = await documentChecks.read(client.scope, query);
-    if (document instanceof RefusedOperation) throw document;
     const checked = await documentChecks.checkOperation(client, { document, operationName, variables }, info);
     return { query, operationName, variables, document, type: checked.operation };
   }

@@ -27,7 +27,7 @@ import { badValue, documentMessage, executedArgumentOf, invalidArgumentOf, varia
 import { createDeprecations } from '../deprecations.js';
 import { bounds, checkBound, checkDocument, checkLines } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
-import { createDocumentStore, type DocumentText, type ReadDocument, RefusedOperation, withCode } from './documents.js';
+import { createDocumentStore, type DocumentText, RefusedOperation, withCode } from './documents.js';
 
 interface DocumentChecksDeps {
   readonly schema: GraphQLSchema;
@@ -71,14 +71,13 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
   const costs = new WeakMap<OperationDefinitionNode, OperationCost>();
   const deprecatedUses = createDeprecations(schema);
 
-  function parseText(text: string): ReadDocument {
+  function parseText(text: string): DocumentNode {
     checkLines(text);
     const document = parseBounded(text, { maxTokens: bounds.tokens });
-    if (document instanceof RefusedOperation) return document;
     checkDocument(document);
     const errors = validate(schema, document, rules, { maxErrors: bounds.errors });
     if (errors.length === 0) return document;
-    return new RefusedOperation(
+    throw new RefusedOperation(
       errors.map(error => {
         const argument = invalidArgumentOf(error, document);
         error.message = documentMessage(schema, error);
@@ -89,17 +88,16 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
 
   return {
     documentText,
-    /** Parses and validates a text now, without regard for others: only for documents of the operator. @throws QueryTooComplex, GraphQLError */
+    /** Parses and validates a text now, without regard for others: only for documents of the operator. @throws QueryTooComplex, RefusedOperation */
     parse: parseText,
     /** The same for a text of a client, in its turn; at once if the document is known. */
-    read(client: string | undefined, text: string): MaybePromise<ReadDocument> {
-      const found = known.get(text);
-      if (found !== undefined) return found;
-      return runYielding(client, () => {
+    read(client: string | undefined, text: string): MaybePromise<DocumentNode> {
+      const readNow = () => {
         const document = parseText(text);
         known.set(text, document);
         return document;
-      });
+      };
+      return known.get(text) ?? runYielding(client, readNow);
     },
     /** Does for a document of the operator what its first execution would do: estimates its cost, and finds its deprecated uses. */
     prepare(document: DocumentNode): void {
@@ -194,8 +192,8 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name.slice(0, maxText), shortened(part)]));
 }
 
-/** @throws QueryTooComplex for a document of too many tokens. */
-function parseBounded(text: string, options: ParseOptions): ReadDocument {
+/** @throws QueryTooComplex for a document of too many tokens, RefusedOperation for a wrong syntax. */
+function parseBounded(text: string, options: ParseOptions): DocumentNode {
   try {
     return parse(text, options);
   } catch (error) {
@@ -205,7 +203,7 @@ function parseBounded(text: string, options: ParseOptions): ReadDocument {
     }
     const isTooDeep = error instanceof RangeError;
     const syntaxError = isTooDeep ? new GraphQLError('Syntax Error: The document is nested too deeply') : error;
-    return new RefusedOperation([withCode(syntaxError as GraphQLError, 'GRAPHQL_PARSE_FAILED')]);
+    throw new RefusedOperation([withCode(syntaxError as GraphQLError, 'GRAPHQL_PARSE_FAILED')]);
   }
 }
 

@@ -149,13 +149,13 @@ export class RefusedOperation extends Error {
   readonly errors: readonly GraphQLError[];
 
   constructor(errors: readonly GraphQLError[]) {
-    super('The operation is refused');
+    super(errors.map(errorText).join(', '));
     this.errors = errors;
   }
 }
 
-/** What a text is: a valid document, or the errors for which it cannot be executed. */
-export type ReadDocument = DocumentNode | RefusedOperation;
+const errorText = ({ message, locations }: GraphQLError) =>
+  locations?.[0] === undefined ? message : `line ${locations[0].line}: ${message}`;
 
 /** The total text, in characters, of the documents that are kept parsed. A parsed document takes about a hundred times its text. */
 export const maxDocumentText = 512 * 1024;
@@ -171,15 +171,15 @@ const overheadBytes = 200;
 export function createDocumentStore() {
   const sizeCalculation = (_: unknown, text: string) => text.length + overheadBytes;
   const seen = new LRUCache<string, true>({ maxSize: maxSeenText, sizeCalculation });
-  const kept = new LRUCache<string, ReadDocument>({ maxSize: maxDocumentText, sizeCalculation });
-  let ofOperator: ReadonlyMap<string, ReadDocument> = new Map();
+  const kept = new LRUCache<string, DocumentNode>({ maxSize: maxDocumentText, sizeCalculation });
+  let ofOperator: ReadonlyMap<string, DocumentNode> = new Map();
   return {
-    get: (text: string): ReadDocument | undefined => ofOperator.get(text) ?? kept.get(text),
+    get: (text: string): DocumentNode | undefined => ofOperator.get(text) ?? kept.get(text),
     /** Keeps these documents by their text, whatever their size, in place of those of the last call. */
-    keep(documents: ReadonlyMap<string, ReadDocument>): void {
+    keep(documents: ReadonlyMap<string, DocumentNode>): void {
       ofOperator = documents;
     },
-    set(text: string, document: ReadDocument): void {
+    set(text: string, document: DocumentNode): void {
       if (seen.has(text)) kept.set(text, document);
       seen.set(text, true);
     },

@@ -4,7 +4,7 @@ import { runYielding } from '../../lib/run.js';
 import { operationsNamedIn } from '../../observability/operation-info.js';
 import type { PlanExecutor } from '../executor/execute.js';
 import type { DocumentChecks } from './document-checks.js';
-import { type Manifest, type ReadDocument, RefusedOperation } from './documents.js';
+import type { Manifest } from './documents.js';
 
 interface KnownDocumentsDeps {
   /** Undefined: none is trusted. */
@@ -30,18 +30,17 @@ export function prepareKnownDocuments({
   warn,
 }: KnownDocumentsDeps): () => boolean {
   let isPrepared = false;
-  let known: ReadonlyMap<string, ReadDocument> = new Map();
+  let known: ReadonlyMap<string, DocumentNode> = new Map();
 
   function prepare(document: DocumentNode): void {
     documentChecks.prepare(document);
     planner?.prepare(document);
   }
 
-  function read(hash: string, text: string): ReadDocument | undefined {
+  function read(hash: string, text: string): DocumentNode | undefined {
     try {
       const document = documentChecks.parse(text);
-      if (!(document instanceof RefusedOperation)) prepare(document);
-      else warn(refusalLine(hash, text, document.errors[0]?.message));
+      prepare(document);
       return document;
     } catch (error) {
       warn(refusalLine(hash, text, (error as Error).message));
@@ -51,7 +50,7 @@ export function prepareKnownDocuments({
 
   async function prepareManifest(documents: Manifest): Promise<void> {
     const before = known;
-    const current = new Map<string, ReadDocument>();
+    const current = new Map<string, DocumentNode>();
     known = current;
     documentChecks.keep(current);
     for (const [hash, text] of documents) {
@@ -73,7 +72,7 @@ export function prepareKnownDocuments({
   return () => isPrepared;
 }
 
-function refusalLine(hash: string, text: string, reason: string | undefined): string {
+function refusalLine(hash: string, text: string, reason: string): string {
   const [name = 'without a name'] = operationsNamedIn(text);
   return `PERSISTED_DOCUMENTS: the operation ${name} (${hash}) is refused: ${reason}`;
 }

@@ -10,13 +10,12 @@ import { Context, type Services } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import { executeOperation, type PlanExecutor } from '../../graphql/executor/execute.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
-import { type ReadDocument, RefusedOperation } from '../../graphql/limits/documents.js';
 import { responseBytes } from '../../graphql/response-text.js';
 import { type Claim, type MemoryBudget, memoryOwner } from '../../lib/memory-budget.js';
 import { outcomeOfErrors } from '../../observability/operation-info.js';
 import { addResponseMetadata, ResponseMetadata, requestedReports } from '../../observability/response-metadata.js';
 import type { Authentication } from '../authentication.js';
-import { causeOf, maskError, toGraphqlError } from '../mask-error.js';
+import { causeOf, errorsIn, maskError, toGraphqlError } from '../mask-error.js';
 import { type RequestState, stateOf } from '../request-state.js';
 import { type ResponseCache, sendParts } from '../response-cache/response-cache.js';
 import { acceptsParts, withoutParts } from '../web-safety.js';
@@ -124,24 +123,17 @@ function createApolloPlugin(
   return {
     async requestDidStart() {
       let refused: readonly GraphQLError[] | undefined;
-      const read = async (client: string | undefined, text: string): Promise<ReadDocument> => {
-        try {
-          return await documentChecks.read(client, text);
-        } catch (error) {
-          const refusal = toGraphqlError(error);
-          if (refusal instanceof GraphQLError) return new RefusedOperation([refusal]);
-          throw error;
-        }
-      };
       return {
         /** Apollo parses and validates nothing where there is a document. */
         async didResolveSource(request) {
           const { contextValue, source } = request;
-          const { scope } = contextValue.metadata.operation;
-          const document = await read(scope, source);
-          const isRefused = document instanceof RefusedOperation;
-          if (isRefused) refused = document.errors;
-          Object.assign(request, { document: isRefused ? nothing : document });
+          try {
+            const document = await documentChecks.read(contextValue.identity.scope, source);
+            Object.assign(request, { document });
+          } catch (error) {
+            refused = errorsIn(error);
+            Object.assign(request, { document: nothing });
+          }
         },
 
         /** Refuses an operation that is not admitted, before any upstream call is made for it. */

@@ -1,12 +1,13 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { GraphQLError, type GraphQLFormattedError } from 'graphql';
+import type { GraphQLError, GraphQLFormattedError } from 'graphql';
 import type { PlannedResult } from '../../graphql/executor/defer.js';
 import { responseBytes } from '../../graphql/response-text.js';
 import { joinBytes } from '../../lib/body.js';
 import type { Claim } from '../../lib/memory-budget.js';
 import { outcomeOfErrors } from '../../observability/operation-info.js';
 import { type ResponseMetadata, responseExtensions, skippedError } from '../../observability/response-metadata.js';
+import { errorsIn } from '../mask-error.js';
 import { stateOf } from '../request-state.js';
 
 /** Incremental delivery v0.2, as `acceptsParts` knows it. */
@@ -75,7 +76,7 @@ export function multipartResponse(
     }
   }
   const failed = (error: unknown) => {
-    const errors = formatted([new GraphQLError('', { originalError: error as Error })]);
+    const errors = formatted(errorsIn(error));
     return { completed: [...waiting].map(id => ({ id, ...errors })), hasNext: false };
   };
   return new MultipartResponse(first, parts(), failed);

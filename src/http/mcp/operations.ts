@@ -10,7 +10,6 @@ import {
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
 import { readNames, readText } from '../../config/files.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
-import { RefusedOperation } from '../../graphql/limits/documents.js';
 import { commentAbove, inputSchema, outputSchema } from './json-schema.js';
 import { type SelectedField, type SelectedFields, selectedFields, usesIn, type VariableUse } from './selection.js';
 
@@ -65,7 +64,6 @@ export function operationFiles(folder: string): readonly string[] {
 /** @throws Error whose message says what is wrong with the operation. */
 function readToolOperation(query: string, { schema, documentChecks }: OperationsDeps) {
   const document = documentChecks.parse(query);
-  if (document instanceof RefusedOperation) throw new Error(document.errors.map(errorText).join(', '));
   const operation = getOperationAST(document);
   if (operation?.name === undefined)
     throw new Error('the file must have exactly one operation, and it must have a name');
@@ -86,9 +84,6 @@ function readToolOperation(query: string, { schema, documentChecks }: Operations
     uses,
   };
 }
-
-const errorText = ({ message, locations }: { message: string; locations?: readonly { line: number }[] | undefined }) =>
-  locations?.[0] === undefined ? message : `line ${locations[0].line}: ${message}`;
 
 /** The list that is paged, and where fields use variables. @throws Error for a vector, and a list that an agent could not page through. */
 function readFields(root: SelectedFields): { page: ToolPage | undefined; uses: readonly VariableUse[] } {

@@ -6,7 +6,6 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql';
-import { RefusedOperation } from '../../graphql/limits/documents.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Identity } from '../authentication.js';
 import { outputSchema } from './json-schema.js';
@@ -41,7 +40,6 @@ const startIn = ({ fields }: ToolOperation) =>
 export function createJobWatch(schema: GraphQLSchema, { deps }: Subscriptions) {
   const { documentChecks, executor, budget } = deps;
   const document = documentChecks.parse(query);
-  if (document instanceof RefusedOperation) throw document;
   const operation = { query, document, type: OperationTypeNode.SUBSCRIPTION };
   const [field] = selectedFields(schema, document, getOperationAST(document) as OperationDefinitionNode).values();
   const stateSchema = outputSchema(schema, field?.members ?? new Map());

@@ -7,7 +7,7 @@ import { MemoryBudget } from '../src/lib/memory-budget.js';
 import type { Sandbox } from '../src/sandbox/server.js';
 import type { Executor } from '../src/subscriptions/executor.js';
 import type { Operation } from '../src/subscriptions/operations.js';
-import { type Listener, SharedExecution } from '../src/subscriptions/shared-execution.js';
+import { createSharedExecution, type Listener } from '../src/subscriptions/shared-execution.js';
 import type { SubscriptionBounds } from '../src/subscriptions/subscriptions.js';
 import { ask, demoHeaders, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
@@ -873,15 +873,14 @@ test('a listener that joins while its first value cannot be made ends with that 
   } as unknown as Executor;
   const heard: string[] = [];
   const listenerOf = (name: string): Listener => ({
-    received: 0,
-    execution: undefined,
     isOver: false,
+    onStop: undefined,
     next: ({ parts }) => heard.push(`${name} ${parts.join('')}`),
     end: failure => heard.push(`${name} ends: ${failure?.errors}`),
     room: async () => {},
   });
   const deps = { executor, budget: new MemoryBudget() };
-  const execution = new SharedExecution({} as Operation, { scope: 'someone' } as Identity, deps, () => {});
+  const execution = createSharedExecution({} as Operation, { scope: 'someone' } as Identity, deps, () => {});
   const join = (name: string) => execution.join(listenerOf(name));
   join('one');
   await until(() => heard.length === 1);

@@ -5,7 +5,7 @@ import type { OperationInfo } from '../observability/operation-info.js';
 import type { Failure } from './executor.js';
 import type { Operation } from './operations.js';
 import { framed, type SendBuffer, slowBytes } from './send-buffer.js';
-import type { EncodedResult, Listener, SharedExecution } from './shared-execution.js';
+import type { EncodedResult, Listener } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** The connection or the response that carries the results of an operation. */
@@ -34,8 +34,6 @@ const maxWaitingBytes = 1024 * 1024;
 export class RunningOperation implements Listener {
   readonly id: string;
   readonly operationInfo: OperationInfo;
-  received = 0;
-  execution: SharedExecution | undefined;
   isOver = false;
   onStop: (() => void) | undefined;
   readonly #subscriptions: Subscriptions;
@@ -178,7 +176,6 @@ export class RunningOperation implements Listener {
     this.#clear();
     this.#onRoom?.();
     this.onStop?.();
-    this.execution?.leave(this);
     if (!this.isSingle) this.#subscriptions.deps.telemetry.listeners(this.#host.transport, -1);
     this.#host.onEnd?.(this, this.#executedAt === undefined ? undefined : performance.now() - this.#executedAt);
   }

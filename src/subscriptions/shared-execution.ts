@@ -3,7 +3,7 @@ import type { Feed } from '../data/polling/topic.js';
 import { Abandoned } from '../errors.js';
 import { responseText } from '../graphql/response-text.js';
 import type { Identity } from '../http/authentication.js';
-import type { Claim, MemoryBudget } from '../lib/memory-budget.js';
+import type { MemoryBudget } from '../lib/memory-budget.js';
 import type { Executor, Failure } from './executor.js';
 import type { Operation } from './operations.js';
 
@@ -16,11 +16,9 @@ export interface EncodedResult {
 
 /** One client's subscription. */
 export interface Listener {
-  /** The number of the newest rendering that it has. Only its execution changes it. */
-  received: number;
-  /** Where it listens; undefined before it has joined. */
-  execution: SharedExecution | undefined;
   readonly isOver: boolean;
+  /** To be called when it is over. `join` sets it. */
+  onStop: (() => void) | undefined;
   /** @param replaces whether values that were not sent yet are now obsolete. */
   next(result: EncodedResult, replaces: boolean): void;
   /** Nothing follows. @param failure undefined if the subscription is complete. */
@@ -29,135 +27,87 @@ export interface Listener {
   room(): Promise<void>;
 }
 
-/** What executes a subscription, and what counts its memory. */
-export interface SharedExecutionDeps {
-  readonly executor: Executor;
-  readonly budget: MemoryBudget;
-}
-
 interface Rendering {
   readonly value: unknown;
   readonly order: number;
   readonly result: Promise<EncodedResult>;
 }
 
+/** See `createSharedExecution`. */
+export type SharedExecution = ReturnType<typeof createSharedExecution>;
+
 /**
  * One subscription, executed and serialized once for all clients that requested the same with the same credential. It ends with its feed, or when the
  * last listener leaves.
+ * @param onClosed is called when no new listener may join: before the listeners hear of the end, or of what a new one would have to hear too.
  */
-export class SharedExecution {
-  readonly #operation: Operation;
-  readonly #identity: Identity;
-  readonly #deps: SharedExecutionDeps;
-  readonly #onClosed: () => void;
-  readonly #leaving = new AbortController();
-  readonly #listeners = new Set<Listener>();
-  readonly #opening: Promise<Feed<unknown>>;
-  #feed: Feed<unknown> | undefined;
-  #rendering: Rendering | undefined;
+export function createSharedExecution(
+  operation: Operation,
+  identity: Identity,
+  { executor, budget }: { readonly executor: Executor; readonly budget: MemoryBudget },
+  onClosed: () => void,
+) {
+  const leaving = new AbortController();
+  const opening = executor.feed(operation, identity, leaving.signal);
+  /** Each with the number of the newest rendering that it has. */
+  const listeners = new Map<Listener, number>();
   /** Counts the newest text, which is kept for listeners that join later. */
-  readonly #newest: Claim;
-
-  /** @param onClosed is called when no new listener may join: before the listeners hear of the end, or of what a new one would have to hear too. */
-  constructor(operation: Operation, identity: Identity, deps: SharedExecutionDeps, onClosed: () => void) {
-    this.#operation = operation;
-    this.#identity = identity;
-    this.#deps = deps;
-    this.#onClosed = onClosed;
-    this.#newest = deps.budget.claim(identity.scope);
-    this.#opening = deps.executor.feed(operation, identity, this.#leaving.signal);
-    void this.#run();
-  }
-
-  /** Call it before `join`. Waits until the newest state is up to date. The execution may have ended by then. Never rejects. */
-  async refresh(): Promise<void> {
-    const feed = await this.#opening.catch(() => undefined);
-    await feed?.refresh();
-    // A value that was on its way has a number by then, and a listener that joins does not get it.
-    await nextTurn();
-  }
-
-  /** Adds a listener, which gets everything that follows, after what the feed has for it first. */
-  join(listener: Listener): void {
-    const { value, order = 0 } = this.#rendering ?? {};
-    listener.execution = this;
-    listener.received = order;
-    this.#listeners.add(listener);
-    const first = this.#feed?.firstAfter(value);
-    if (first === undefined) return;
-    const rendering = this.#render(first);
-    listener.received = rendering.order - 1;
-    rendering.result.then(
-      result => this.#give(listener, rendering, result),
-      error => {
-        // The next listener that joins has it rendered again.
-        if (this.#rendering === rendering) this.#rendering = { ...rendering, value };
-        if (!this.#isMissing(listener, rendering)) return;
-        this.leave(listener);
-        listener.end(this.#deps.executor.failure(error));
-      },
-    );
-  }
-
-  leave(listener: Listener): void {
-    if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#close();
-  }
+  const newest = budget.claim(identity.scope);
+  let feed: Feed<unknown> | undefined;
+  let rendering: Rendering | undefined;
+  void run();
 
   /** Runs until the feed ends. Never rejects. */
-  async #run(): Promise<void> {
+  async function run(): Promise<void> {
+    let failure: Failure | undefined;
     try {
-      const feed = await this.#opening;
-      this.#feed = feed;
+      feed = await opening;
       for await (const value of feed) {
-        if (!feed.isJoinable) this.#closeToOthers();
-        const rendering = this.#render(value);
-        const result = await rendering.result;
-        await inSlices([...this.#listeners], listener => this.#give(listener, rendering, result));
+        if (!feed.isJoinable) closeToOthers();
+        const next = render(value);
+        const result = await next.result;
+        await inSlices([...listeners.keys()], listener => give(listener, next, result));
         // A client that catches up takes its time. No other client waits for it.
-        const [only, other] = feed.isJoinable ? [] : this.#listeners;
+        const [only, other] = feed.isJoinable ? [] : listeners.keys();
         if (other === undefined) await only?.room();
       }
-      await this.#end(undefined);
     } catch (error) {
-      await this.#end(this.#listeners.size === 0 ? undefined : this.#deps.executor.failure(error));
+      if (listeners.size > 0) failure = executor.failure(error);
     }
-  }
-
-  async #end(failure: Failure | undefined): Promise<void> {
-    this.#close();
-    await inSlices([...this.#listeners], listener => {
-      if (this.#listeners.delete(listener)) listener.end(failure);
+    close();
+    await inSlices([...listeners.keys()], listener => {
+      if (listeners.delete(listener)) listener.end(failure);
     });
   }
 
-  #close(): void {
-    if (this.#leaving.signal.aborted) return;
-    this.#leaving.abort(new Abandoned('The last listener has left'));
-    this.#closeToOthers();
+  function close(): void {
+    if (leaving.signal.aborted) return;
+    leaving.abort(new Abandoned('The last listener has left'));
+    closeToOthers();
   }
 
-  #closeToOthers(): void {
-    this.#newest.release();
-    this.#onClosed();
+  function closeToOthers(): void {
+    newest.release();
+    onClosed();
   }
 
-  #render(value: unknown): Rendering {
-    if (this.#rendering?.value !== value || this.#rendering === undefined) {
-      const order = (this.#rendering?.order ?? 0) + 1;
-      this.#rendering = { value, order, result: this.#encode(value) };
+  function leave(listener: Listener): void {
+    if (listeners.delete(listener) && listeners.size === 0) close();
+  }
+
+  function render(value: unknown): Rendering {
+    if (rendering?.value !== value || rendering === undefined) {
+      rendering = { value, order: (rendering?.order ?? 0) + 1, result: encode(value) };
     }
-    return this.#rendering;
+    return rendering;
   }
 
-  async #encode(value: unknown): Promise<EncodedResult> {
-    const { executor, budget } = this.#deps;
-    const { scope } = this.#identity;
-    const claim = budget.claim(scope);
+  async function encode(value: unknown): Promise<EncodedResult> {
+    const claim = budget.claim(identity.scope);
     try {
-      const { signal } = this.#leaving;
-      const answer = await executor.event(this.#operation, value, this.#identity, signal, claim);
+      const answer = await executor.event(operation, value, identity, leaving.signal, claim);
       const text = responseText(answer, claim);
-      this.#newest.force(text.length);
+      newest.force(text.length);
       return { parts: [text], cursor: (value as { readonly cursor?: string }).cursor };
     } finally {
       claim.release();
@@ -165,15 +115,44 @@ export class SharedExecution {
   }
 
   /** Whether a listener has neither this rendering nor a newer one. */
-  #isMissing(listener: Listener, { order }: Rendering): boolean {
-    return listener.received < order && this.#listeners.has(listener);
+  const isMissing = (listener: Listener, { order }: Rendering) => (listeners.get(listener) ?? order) < order;
+
+  function give(listener: Listener, given: Rendering, result: EncodedResult): void {
+    if (!isMissing(listener, given)) return;
+    listeners.set(listener, given.order);
+    listener.next(result, feed?.isState === true);
   }
 
-  #give(listener: Listener, rendering: Rendering, result: EncodedResult): void {
-    if (!this.#isMissing(listener, rendering)) return;
-    listener.received = rendering.order;
-    listener.next(result, this.#feed?.isState === true);
-  }
+  return {
+    /** Call it before `join`. Waits until the newest state is up to date. The execution may have ended by then. Never rejects. */
+    async refresh(): Promise<void> {
+      const opened = await opening.catch(() => undefined);
+      await opened?.refresh();
+      // A value that was on its way has a number by then, and a listener that joins does not get it.
+      await nextTurn();
+    },
+
+    /** Adds a listener, which gets everything that follows, after what the feed has for it first. */
+    join(listener: Listener): void {
+      const { value, order = 0 } = rendering ?? {};
+      listeners.set(listener, order);
+      listener.onStop = () => leave(listener);
+      const first = feed?.firstAfter(value);
+      if (first === undefined) return;
+      const own = render(first);
+      listeners.set(listener, own.order - 1);
+      own.result.then(
+        result => give(listener, own, result),
+        error => {
+          // The next listener that joins has it rendered again.
+          if (rendering === own) rendering = { ...own, value };
+          if (!isMissing(listener, own)) return;
+          leave(listener);
+          listener.end(executor.failure(error));
+        },
+      );
+    },
+  };
 }
 
 const sliceSize = 200;

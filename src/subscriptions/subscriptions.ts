@@ -5,10 +5,12 @@ import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import type { RequestState } from '../http/request-state.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
+import type { MemoryBudget } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
+import type { Executor } from './executor.js';
 import type { Operation, OperationRequest } from './operations.js';
-import { type Listener, SharedExecution, type SharedExecutionDeps } from './shared-execution.js';
+import { createSharedExecution, type Listener, type SharedExecution } from './shared-execution.js';
 
 /** How much one client may have open at a time, and how long it may take, in milliseconds; unless a test sets others. */
 export const defaultBounds = {
@@ -31,7 +33,9 @@ export const defaultBounds = {
 
 export type SubscriptionBounds = Readonly<typeof defaultBounds>;
 
-interface SubscriptionsDeps extends SharedExecutionDeps {
+interface SubscriptionsDeps {
+  readonly executor: Executor;
+  readonly budget: MemoryBudget;
   readonly bounds: SubscriptionBounds;
   readonly telemetry: Pick<Telemetry, 'listeners'>;
   readonly requestTelemetry: RequestTelemetry;
@@ -102,7 +106,7 @@ export class Subscriptions {
       // It may have ended meanwhile.
       if (executions.get(key) === running) return running.join(listener);
     }
-    const execution: SharedExecution = new SharedExecution(operation, identity, this.deps, () => {
+    const execution: SharedExecution = createSharedExecution(operation, identity, this.deps, () => {
       if (executions.get(key) === execution) executions.delete(key);
     });
     executions.set(key, execution);

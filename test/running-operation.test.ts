@@ -5,7 +5,7 @@ import type { Subscriptions } from '../src/subscriptions/subscriptions.js';
 
 test('a subscription that is stopped lets go of what waits for its slow client, also where that never reads', async () => {
   const buffer = { isSlow: true, whenTaken: jest.fn(), queue: () => true };
-  const host = { transport: 'websocket', buffer, isDraining: false } as unknown as OperationHost;
+  const host = { transport: 'websocket', buffer } as unknown as OperationHost;
   const subscriptions = { deps: { telemetry: { listeners() {} } }, async subscribe() {} } as unknown as Subscriptions;
   const operation = new RunningOperation('1', subscriptions, host, {} as never, newOperationInfo());
   await operation.run(async () => ({ type: 'subscription' }) as never);

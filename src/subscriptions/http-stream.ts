@@ -5,7 +5,7 @@ import { stateOf } from '../http/request-state.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import type { Operation } from './operations.js';
 import { type OperationHost, RunningOperation } from './running-operation.js';
-import { type Outlet, type Parts, SendBuffer } from './send-buffer.js';
+import { type Outlet, SendBuffer } from './send-buffer.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** How results are written into a response that is a stream. */
@@ -58,98 +58,81 @@ export function createHttpStreams(subscriptions: Subscriptions, authentication: 
     operationInfo.transport = format.transport;
     // The hooks of the server have set CORS and security headers, as for any other response.
     reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
-    const stream = new HttpStream(reply.raw, format, subscriptions, identity, operationInfo, disconnect);
+    const stream = createHttpStream(reply.raw, format, subscriptions, identity, operationInfo, disconnect);
     open.add(stream);
-    if (subscriptions.isDraining) stream.leave();
     state.whenClosed(() => {
       open.delete(stream);
       stream.closed();
     });
-    void stream.operation.run(() => read(operationInfo));
+    void stream.run(() => read(operationInfo));
   }
 
   return { open, answer };
 }
 
+type HttpStream = ReturnType<typeof createHttpStream>;
+
 /** One response that carries the results of one operation until it ends. */
-class HttpStream implements OperationHost, Outlet {
-  readonly transport: StreamFormat['transport'];
-  readonly buffer: SendBuffer;
-  readonly operation: RunningOperation;
-  isDraining = false;
-  readonly #response: ServerResponse;
-  readonly #format: StreamFormat;
-  readonly #disconnect: () => void;
-  #isOver = false;
+function createHttpStream(
+  response: ServerResponse,
+  format: StreamFormat,
+  subscriptions: Subscriptions,
+  identity: Identity,
+  operationInfo: OperationInfo,
+  disconnect: () => void,
+) {
+  let isOver = false;
+  const outlet: Outlet = {
+    unsent: () => response.writableLength,
+    write(part, onTaken) {
+      if (!isOver) response.write(part, onTaken);
+    },
+    destroy: () => response.destroy(),
+  };
+  const buffer = new SendBuffer(outlet, subscriptions.deps.budget.claim(identity.scope));
+  const host: OperationHost = {
+    transport: format.transport,
+    buffer,
+    frame: (_, cursor) => format.frame(cursor),
+    sendEnd(_, errors, isSlow) {
+      // A client that is too slow is disconnected without a word.
+      if (!isSlow) {
+        const [before, after] = format.frame(undefined);
+        if (errors !== undefined) buffer.send([`${before}{"errors":${errors}}${after}`]);
+        // Never refused for want of memory: with the response destroyed, the client would lose the results that are still on their way.
+        buffer.send([format.complete], false);
+      }
+      end();
+    },
+    /** Ends a subscription; a query or a mutation ends with its response. */
+    leave() {
+      if (operation.isSingle) return;
+      if (format.goingAway !== '') buffer.send([format.goingAway]);
+      end();
+    },
+  };
+  const operation = new RunningOperation('', subscriptions, host, identity, operationInfo);
+  response.on('error', () => response.destroy());
+  response.socket?.setKeepAlive(true);
+  response.write(format.start);
 
-  constructor(
-    response: ServerResponse,
-    format: StreamFormat,
-    subscriptions: Subscriptions,
-    identity: Identity,
-    operationInfo: OperationInfo,
-    disconnect: () => void,
-  ) {
-    this.#response = response;
-    this.#format = format;
-    this.transport = format.transport;
-    this.#disconnect = disconnect;
-    this.buffer = new SendBuffer(this, subscriptions.deps.budget.claim(identity.scope));
-    this.operation = new RunningOperation('', subscriptions, this, identity, operationInfo);
-    response.on('error', () => response.destroy());
-    response.socket?.setKeepAlive(true);
-    response.write(format.start);
+  function end(): void {
+    if (isOver) return;
+    isOver = true;
+    operation.stop();
+    disconnect();
+    response.end();
   }
 
-  unsent(): number {
-    return this.#response.writableLength;
-  }
-
-  write(part: Parts[number], onTaken: (() => void) | undefined): void {
-    if (!this.#isOver) this.#response.write(part, onTaken);
-  }
-
-  destroy(): void {
-    this.#response.destroy();
-  }
-
-  frame(_: RunningOperation, cursor: string | undefined): readonly [before: string, after: string] {
-    return this.#format.frame(cursor);
-  }
-
-  sendEnd(_: RunningOperation, errors: string | undefined, isSlow: boolean): void {
-    // A client that is too slow is disconnected without a word.
-    if (!isSlow) {
-      const [before, after] = this.#format.frame(undefined);
-      if (errors !== undefined) this.buffer.send([`${before}{"errors":${errors}}${after}`]);
-      // Never refused for want of memory: with the response destroyed, the client would lose the results that are still on their way.
-      this.buffer.send([this.#format.complete], false);
-    }
-    this.#end();
-  }
-
-  heartbeat(): void {
-    if (!this.#response.writableNeedDrain) this.buffer.send([this.#format.heartbeat]);
-  }
-
-  closed(): void {
-    this.#end();
-    this.buffer.release();
-  }
-
-  /** Ends a subscription; a query or a mutation ends with its response. */
-  leave(): void {
-    this.isDraining = true;
-    if (this.operation.isSingle) return;
-    if (this.#format.goingAway !== '') this.buffer.send([this.#format.goingAway]);
-    this.#end();
-  }
-
-  #end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.operation.stop();
-    this.#disconnect();
-    this.#response.end();
-  }
+  return {
+    run: (read: () => Promise<Operation>) => operation.run(read),
+    leave: host.leave,
+    heartbeat(): void {
+      if (!response.writableNeedDrain) buffer.send([format.heartbeat]);
+    },
+    closed(): void {
+      end();
+      buffer.release();
+    },
+  };
 }

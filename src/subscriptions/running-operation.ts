@@ -12,7 +12,6 @@ import type { Subscriptions } from './subscriptions.js';
 export interface OperationHost {
   readonly transport: 'websocket' | 'sse' | 'multipart';
   readonly buffer: SendBuffer;
-  readonly isDraining: boolean;
   /** What stands before and after a result. @param cursor see `EncodedResult`. */
   frame(operation: RunningOperation, cursor: string | undefined): readonly [before: string, after: string];
   /** Tells the client that the operation has ended. @param errors as JSON, if it failed. @param isSlow whether it failed because the client is too slow. */
@@ -119,7 +118,7 @@ export class RunningOperation implements Listener {
     this.#waiting = [];
     this.onStop = undefined;
     this.#subscriptions.deps.telemetry.listeners(this.#host.transport, 1);
-    if (this.#host.isDraining) this.#host.leave();
+    if (this.#subscriptions.isDraining) this.#host.leave();
     else void this.#subscriptions.subscribe(operation, this.#identity, this, this.operationInfo);
   }
 

@@ -32,7 +32,6 @@ export class WebSocketConnection implements OperationHost, Outlet {
   readonly input: WebSocketInput;
   readonly buffer: SendBuffer;
   isClosed = false;
-  isDraining = false;
   operationsStarted = 0;
   readonly #socket: WebSocket;
   readonly #id: string;
@@ -41,6 +40,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
   readonly #subscriptions: Subscriptions;
   readonly #authentication: Authentication;
   #isIntroduced = false;
+  #isDraining = false;
   readonly #initTimer: NodeJS.Timeout;
   readonly #running = new Map<string, RunningOperation>();
   /** Bounds how many operations are executed at a time; the others wait in order. */
@@ -139,7 +139,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
     if (this.#identity === undefined) this.close(closeCodes.unauthorized, 'Unauthorized');
     else if (this.#running.has(id)) this.close(closeCodes.subscriberExists, `Subscriber for ${id} already exists`);
     // While the connection is draining, the client repeats the operation after it has reconnected.
-    else if (!this.isDraining) this.#start(id, request, this.#identity);
+    else if (!this.#isDraining) this.#start(id, request, this.#identity);
   }
 
   /** @param request the error of one that is too large to be read. */
@@ -221,13 +221,13 @@ export class WebSocketConnection implements OperationHost, Outlet {
    * which the client would take for the end of its subscription.
    */
   leave(): void {
-    this.isDraining = true;
+    this.#isDraining = true;
     for (const operation of this.#running.values()) if (!operation.isSingle) operation.stop();
     this.#closeWhenDone();
   }
 
   #closeWhenDone(): void {
-    if (this.isDraining && this.#running.size === 0) this.close(closeCodes.goingAway, 'Going away');
+    if (this.#isDraining && this.#running.size === 0) this.close(closeCodes.goingAway, 'Going away');
   }
 
   /** One heartbeat. Terminates a client that is gone, and closes an idle connection. */

@@ -15,7 +15,7 @@ import { type Claim, type MemoryBudget, memoryOwner } from '../../lib/memory-bud
 import { outcomeOfErrors } from '../../observability/operation-info.js';
 import { addResponseMetadata, ResponseMetadata, requestedReports } from '../../observability/response-metadata.js';
 import type { Authentication } from '../authentication.js';
-import { causeOf, errorsIn, maskError, toGraphqlError } from '../mask-error.js';
+import { causeOf, errorsIn, maskError } from '../mask-error.js';
 import { type RequestState, stateOf } from '../request-state.js';
 import { type ResponseCache, sendParts } from '../response-cache/response-cache.js';
 import { acceptsParts, withoutParts } from '../web-safety.js';
@@ -43,22 +43,8 @@ export interface GraphqlRouteDeps {
 /** GraphQL over HTTP at `/graphql`: POST, and GET for queries. */
 export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDeps): Promise<void> {
   const { schema, services, authentication, documentChecks, budget, responseCache } = deps;
-  /** The id of the request that caused an error, for the log. */
-  const requestIdByError = new WeakMap<object, string>();
-  const formatError = (formatted: GraphQLFormattedError, error: unknown) => {
-    const masked = maskError(formatted, error, deps.introspection, cause => {
-      const requestId = cause instanceof Error ? requestIdByError.get(cause) : undefined;
-      app.log.error({ err: cause, requestId }, 'Unexpected');
-    });
-    return masked.message.includes('Cross-Site Request Forgery') ? { ...masked, message: forgeryMessage } : masked;
-  };
-  const onErrors = (errors: readonly GraphQLError[], context: Context) => {
-    for (const cause of errors.map(causeOf)) {
-      if (cause instanceof Error) requestIdByError.set(cause, context.metadata.operation.id);
-      // The service would refuse the credential in the session's cookie again each time.
-      if (cause instanceof Unauthenticated && cause.upstream !== undefined) context.session.expire();
-    }
-  };
+  const format = (formatted: GraphQLFormattedError, error: unknown, requestId?: string) =>
+    maskError(formatted, error, deps.introspection, cause => app.log.error({ err: cause, requestId }, 'Unexpected'));
   const apollo = new ApolloServer<Context>({
     schema,
     // Where introspection is off, `documentChecks` forbids it.
@@ -73,12 +59,16 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
     stringifyResult: keepResult,
     stopOnTerminationSignals: false,
     logger: app.log,
-    formatError,
+    /** Of an error that Apollo finds in the request itself. */
+    formatError(formatted, error) {
+      const masked = format(formatted, error);
+      return masked.message.includes('Cross-Site Request Forgery') ? { ...masked, message: forgeryMessage } : masked;
+    },
     plugins: [
       ApolloServerPluginLandingPageDisabled(),
       ApolloServerPluginCacheControlDisabled(),
       ApolloServerPluginUsageReportingDisabled(),
-      createApolloPlugin(deps, onErrors, error => formatError(error.toJSON(), error)),
+      createApolloPlugin(deps, format),
     ],
   });
   await apollo.start();
@@ -117,47 +107,44 @@ const nothing: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
 function createApolloPlugin(
   { schema, documentChecks, executePlanned }: GraphqlRouteDeps,
-  onErrors: (errors: readonly GraphQLError[], context: Context) => void,
-  formatError: (error: GraphQLError) => GraphQLFormattedError,
+  format: (formatted: GraphQLFormattedError, error: unknown, requestId: string) => GraphQLFormattedError,
 ): ApolloServerPlugin<Context> {
+  const formatAll = (errors: readonly GraphQLError[], { metadata, session }: Context) =>
+    errors.map(error => {
+      const cause = causeOf(error);
+      // The service would refuse the credential in the session's cookie again each time.
+      if (cause instanceof Unauthenticated && cause.upstream !== undefined) session.expire();
+      return format(error.toJSON(), error, metadata.operation.id);
+    });
   return {
     async requestDidStart() {
       let refused: readonly GraphQLError[] | undefined;
       return {
-        /** Apollo parses and validates nothing where there is a document. */
-        async didResolveSource(request) {
-          const { contextValue, source } = request;
+        /**
+         * Refuses an operation that is not admitted, before any upstream call is made for it. Apollo parses and validates nothing where there is a
+         * document.
+         */
+        async didResolveSource(apolloRequest) {
+          const { source, request, contextValue } = apolloRequest;
+          const { identity, metadata } = contextValue;
+          const { operationName, variables } = request;
+          let document = nothing;
           try {
-            const document = await documentChecks.read(contextValue.identity.scope, source);
-            Object.assign(request, { document });
+            document = await documentChecks.read(identity.scope, source);
+            const asked = { document, operationName, variables };
+            const { operation } = await documentChecks.checkOperation(identity, asked, metadata.operation);
+            if (operation === 'subscription') throw subscriptionRefused();
           } catch (error) {
             refused = errorsIn(error);
-            Object.assign(request, { document: nothing });
           }
-        },
-
-        /** Refuses an operation that is not admitted, before any upstream call is made for it. */
-        async didResolveOperation({ document, operation, request, contextValue }) {
-          if (refused !== undefined) return;
-          const { identity, metadata } = contextValue;
-          try {
-            const { operationName, variables } = request;
-            await documentChecks.checkOperation(identity, { document, operationName, variables }, metadata.operation);
-          } catch (error) {
-            throw toGraphqlError(error);
-          }
-          if (operation?.operation === 'subscription' && request.http !== undefined) throw subscriptionRefused();
+          Object.assign(apolloRequest, { document });
         },
 
         async responseForOperation({ document, request, contextValue: context }) {
           const { operationName, variables, http } = request;
-          const format = (found: readonly GraphQLError[]) => {
-            if (found.length > 0) onErrors(found, context);
-            return found.map(formatError);
-          };
           if (refused !== undefined) {
             const { status } = { status: 400, ...(refused[0]?.extensions.http as object | undefined) };
-            const singleResult = { errors: format(refused) };
+            const singleResult = { errors: formatAll(refused, context) };
             return { http: { status, headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
           }
           const defers = acceptsParts(http?.headers.get('accept'));
@@ -166,17 +153,13 @@ function createApolloPlugin(
           const result = await executeOperation({ schema, executePlanned }, input);
           const { data = null, errors, deferred } = result;
           if (deferred === undefined) {
-            const singleResult = { data, ...(errors && { errors: format(errors) }) };
+            const singleResult = { data, ...(errors && { errors: formatAll(errors, context) }) };
             return { http: { headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
           }
-          const inParts = multipartResponse(result, deferred, context.metadata, format);
+          const inParts = multipartResponse(result, deferred, context.metadata, found => formatAll(found, context));
           // With its type given, Apollo does not look for one that the client takes.
           const headers = new HeaderMap([['content-type', partsContentType]]);
           return { http: { headers }, body: { kind: 'single', singleResult: { data: inParts as never } } };
-        },
-
-        async didEncounterErrors({ errors, contextValue }) {
-          onErrors(errors, contextValue);
         },
 
         /** Adds the response's metadata, decides whether the response may be cached, and notes its outcome. */

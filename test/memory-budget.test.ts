@@ -3,7 +3,7 @@ import { createConnection } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Vector } from '../src/data/vector.js';
 import { Overloaded } from '../src/errors.js';
-import { ResponseVector, responseBytes, responseText } from '../src/graphql/response-text.js';
+import { ResponseVector, responseBytes, responseMessage } from '../src/graphql/response-text.js';
 import { cacheBytes, heapFlags, heapLimit } from '../src/lib/heap.js';
 import { Claim, type MemoryBounds } from '../src/lib/memory-budget.js';
 import { collectGarbage } from './support/collect-garbage.js';
@@ -202,7 +202,7 @@ describe('A response above 10 MB', () => {
     ['small objects', Array.from({ length: 1_000_000 }, () => ({ a: 1 }))],
   ])('is refused before it is serialized, however little was read: %s', (_, data) => {
     const toJSON = jest.fn();
-    for (const serialize of [responseBytes, responseText]) {
+    for (const serialize of [responseBytes, responseMessage]) {
       expect(() => serialize({ data, last: { toJSON } })).toThrow(refused);
     }
     expect(toJSON).not.toHaveBeenCalled();
@@ -213,7 +213,7 @@ describe('A response above 10 MB', () => {
     ['an escape each', '\u0001'],
   ])('is refused also where its characters take %s', (_, character) => {
     const data = character.repeat(4_000_000);
-    for (const serialize of [responseBytes, responseText]) expect(() => serialize({ data })).toThrow(refused);
+    for (const serialize of [responseBytes, responseMessage]) expect(() => serialize({ data })).toThrow(refused);
   });
 
   test('is served if that is because of its vectors, which are not serialized', () => {

@@ -48,27 +48,17 @@ export function responseBytes(result: unknown, claim?: Claim) {
 export type ResponseBytes = Readonly<ReturnType<typeof responseBytes>>;
 
 /**
- * Serializes a result as a message of a subscription: as one text if it is short, otherwise in parts.
+ * Serializes a result as a message: as one text if it is short, otherwise in parts, with their length.
  * @throws as `responseBytes` does.
  */
-export function responseFrames(result: unknown, claim: Claim): readonly [string] | readonly Buffer[] {
+export function responseMessage(result: unknown, claim?: Claim) {
   const { pieces, vectors } = serialize(result, claim);
-  const [text] = pieces;
-  if (text !== undefined && vectors.length === 0 && text.length < maxTextLength) {
-    claim.reserveResponse(text.length);
-    return [text];
-  }
-  const parts = partsOf(pieces, vectors);
-  claim.reserveResponse(lengthOf(parts));
-  return parts;
-}
-
-/** Serializes a result as one text, which copies its vectors. @throws as `responseBytes` does. */
-export function responseText(result: unknown, claim?: Claim): string {
-  const { pieces, vectors } = serialize(result, claim);
-  const text = pieces.map((piece, index) => (vectors[index - 1]?.bytes.toString('latin1') ?? '') + piece).join('');
-  claim?.reserveResponse(text.length);
-  return text;
+  const [text = ''] = pieces;
+  const isShort = vectors.length === 0 && text.length < maxTextLength;
+  const parts: readonly (Buffer | string)[] = isShort ? [text] : partsOf(pieces, vectors);
+  const length = lengthOf(parts);
+  claim?.reserveResponse(length);
+  return { parts, length };
 }
 
 /** In characters. A longer text is converted once into bytes, which are outside of V8's heap. */
@@ -80,7 +70,7 @@ const partsOf = (pieces: readonly string[], vectors: readonly Vector[]): readonl
     return vector === undefined ? [Buffer.from(piece)] : [Buffer.from(piece), vector.bytes];
   });
 
-const lengthOf = (parts: readonly Buffer[]) => parts.reduce((sum, { length }) => sum + length, 0);
+const lengthOf = (parts: readonly (Buffer | string)[]) => parts.reduce((sum, { length }) => sum + length, 0);
 
 /** In bytes, without vectors. To serialize, convert and hash so much takes about 40 ms, and blocks the event loop. */
 const maxSerialized = 10 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import { Abandoned, RateLimited } from '../errors.js';
-import { responseFrames } from '../graphql/response-text.js';
+import { responseMessage } from '../graphql/response-text.js';
 import type { Identity } from '../http/authentication.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import type { Failure } from './executor.js';
@@ -94,7 +94,7 @@ export class RunningOperation implements Listener {
       return;
     }
     this.#waiting.push(result);
-    const hasRoom = this.#count(lengthOf(result));
+    const hasRoom = this.#count(result.length);
     const isTooMuch = this.#waiting.length > maxWaiting || (!replaces && this.#waitingBytes > maxWaitingBytes);
     if (!hasRoom || isTooMuch) this.#fail(new RateLimited('Too slow a reader'), true);
     else if (this.#waiting.length === 1) this.#host.buffer.whenTaken(this.#sendWaiting);
@@ -133,7 +133,7 @@ export class RunningOperation implements Listener {
       await this.#host.buffer.room();
       if (this.isOver) return;
       // The claim counts it already.
-      this.#send({ parts: responseFrames(answer, claim) }, false);
+      this.#send(responseMessage(answer, claim), false);
       this.#finish(undefined);
     } finally {
       claim.release();
@@ -149,7 +149,7 @@ export class RunningOperation implements Listener {
     while (!this.isOver && !buffer.isSlow) {
       const result = this.#waiting?.shift();
       if (result === undefined) break;
-      this.#count(-lengthOf(result));
+      this.#count(-result.length);
       this.#send(result);
     }
     if (this.isOver) return;
@@ -191,5 +191,3 @@ export class RunningOperation implements Listener {
     return this.#host.buffer.queue(by);
   }
 }
-
-const lengthOf = ({ parts }: EncodedResult) => parts.reduce((sum, { length }) => sum + length, 0);

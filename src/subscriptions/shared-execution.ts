@@ -1,15 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Feed } from '../data/polling/topic.js';
 import { Abandoned } from '../errors.js';
-import { responseText } from '../graphql/response-text.js';
+import { responseMessage } from '../graphql/response-text.js';
 import type { Identity } from '../http/authentication.js';
 import type { MemoryBudget } from '../lib/memory-budget.js';
 import type { Executor, Failure } from './executor.js';
 import type { Operation } from './operations.js';
+import type { Parts } from './send-buffer.js';
 
 /** A result as JSON, in the parts in which it is sent. One object serves all listeners. */
 export interface EncodedResult {
-  readonly parts: readonly (Buffer | string)[];
+  readonly parts: Parts;
+  /** Of all parts, in bytes, or in characters of a text. */
+  readonly length: number;
   /** The cursor behind which a client can continue. */
   readonly cursor?: string | undefined;
 }
@@ -51,7 +54,7 @@ export function createSharedExecution(
   const opening = executor.feed(operation, identity, leaving.signal);
   /** Each with the number of the newest rendering that it has. */
   const listeners = new Map<Listener, number>();
-  /** Counts the newest text, which is kept for listeners that join later. */
+  /** Counts the newest result, which is kept for listeners that join later. */
   const newest = budget.claim(identity.scope);
   let feed: Feed<unknown> | undefined;
   let rendering: Rendering | undefined;
@@ -106,9 +109,9 @@ export function createSharedExecution(
     const claim = budget.claim(identity.scope);
     try {
       const answer = await executor.event(operation, value, identity, leaving.signal, claim);
-      const text = responseText(answer, claim);
-      newest.force(text.length);
-      return { parts: [text], cursor: (value as { readonly cursor?: string }).cursor };
+      const message = responseMessage(answer, claim);
+      newest.force(message.length);
+      return { ...message, cursor: (value as { readonly cursor?: string }).cursor };
     } finally {
       claim.release();
     }

@@ -17,7 +17,7 @@ import {
   responsePathAsArray,
 } from 'graphql';
 import { createPlanExecutor, type ExecutionInput } from '../../src/graphql/executor/execute.js';
-import { responseText } from '../../src/graphql/response-text.js';
+import { responseMessage } from '../../src/graphql/response-text.js';
 import { createSchema } from '../../src/schema.js';
 import { faultyContext } from './faulty-context.js';
 import { randomVariables } from './random-queries.js';
@@ -101,7 +101,7 @@ async function run(
   const result = await executor({ document, operationName, variables, context });
   if (result === undefined) return undefined;
   return {
-    data: responseText({ data: result.data }),
+    data: responseMessage({ data: result.data }).parts.join(''),
     calls: [...calls, ...resolverCalls],
     errors: errorsByNull(result),
   };

@@ -2,7 +2,7 @@ import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { Abandoned, BadUserInput, Forbidden } from '../../errors.js';
-import { responseText } from '../../graphql/response-text.js';
+import { responseMessage } from '../../graphql/response-text.js';
 import { operationName } from '../../observability/operation-info.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Authentication, Identity } from '../authentication.js';
@@ -102,7 +102,8 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
       checkNames(tool, variables);
       await documentChecks.checkOperation(identity, operation, info);
       const { data, errors } = await executor.single(operation, identity, signal, info, claim);
-      return answerOf(tool, responseText({ data, ...(errors && { errors }) }, claim), variables);
+      const { parts } = responseMessage({ data, ...(errors && { errors }) }, claim);
+      return answerOf(tool, parts.join(''), variables);
     } catch (error) {
       const { errors, outcome } = executor.failure(error, info.id);
       info.outcome = outcome;

@@ -99,16 +99,6 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
       };
       return known.get(text) ?? runYielding(client, readNow);
     },
-    /** Does for a document of the operator what its first execution would do: estimates its cost, and finds its deprecated uses. */
-    prepare(document: DocumentNode): void {
-      for (const operation of document.definitions) {
-        if (operation.kind !== Kind.OPERATION_DEFINITION) continue;
-        if (operation.variableDefinitions?.length === 0) {
-          costs.set(operation, estimateCost(schema, document, operation, {}, statisticsLimit));
-        }
-        deprecatedUses?.(document, operation);
-      }
-    },
     keep: known.keep,
     /**
      * @param info gets what is found out: the operation's name and type, the estimated upstream calls, also if it is refused for them, and deprecated uses.

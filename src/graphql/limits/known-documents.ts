@@ -11,15 +11,15 @@ interface KnownDocumentsDeps {
   readonly manifest: Reloadable<Manifest> | undefined;
   /** Those of tools, which are valid. */
   readonly tools: readonly DocumentNode[];
-  readonly documentChecks: Pick<DocumentChecks, 'parse' | 'prepare' | 'keep'>;
+  readonly documentChecks: Pick<DocumentChecks, 'parse' | 'keep'>;
   readonly planner: Pick<PlanExecutor, 'prepare'> | undefined;
   /** Receives one line for each trusted document that cannot be executed. */
   readonly warn: (line: string) => void;
 }
 
 /**
- * Does for the documents of the operator what their first execution would do: reads them, estimates their cost, and plans them. It begins at once, and again
- * after each reload, in pieces between which the gateway answers requests.
+ * Does for the documents of the operator what takes long in their first execution: reads and plans them. It begins at once, and again after each reload,
+ * in pieces between which the gateway answers requests.
  * @returns whether those of the start are prepared.
  */
 export function prepareKnownDocuments({
@@ -32,15 +32,10 @@ export function prepareKnownDocuments({
   let isPrepared = false;
   let known: ReadonlyMap<string, DocumentNode> = new Map();
 
-  function prepare(document: DocumentNode): void {
-    documentChecks.prepare(document);
-    planner?.prepare(document);
-  }
-
   function read(hash: string, text: string): DocumentNode | undefined {
     try {
       const document = documentChecks.parse(text);
-      prepare(document);
+      planner?.prepare(document);
       return document;
     } catch (error) {
       warn(refusalLine(hash, text, (error as Error).message));
@@ -62,7 +57,7 @@ export function prepareKnownDocuments({
   }
 
   async function prepareAll(): Promise<void> {
-    for (const document of tools) await runYielding(undefined, () => prepare(document));
+    for (const document of tools) await runYielding(undefined, () => planner?.prepare(document));
     if (manifest !== undefined) await prepareManifest(manifest.current);
     isPrepared = true;
   }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { loadTracing, warnOfSettings } from './app.js';
-import { readTeams } from './auth/teams.js';
+import { createTeams, readTeams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError } from './config/configuration-error.js';
 import { checkFileStore } from './domains/exports/file-store.js';
@@ -42,7 +42,8 @@ function toolsDeps({ mcp, introspection, queryCallLimit, eventStatisticsLimit }:
     schema,
     documentText: createTrustedDocuments('off', { current: new Map() }),
     introspection,
-    callLimitOf: () => queryCallLimit,
+    callLimit: queryCallLimit,
+    teams: { current: createTeams(undefined) },
     statisticsLimit: eventStatisticsLimit,
   });
   return { schema, documentChecks, allowMutations: mcp.allowMutations };

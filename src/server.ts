@@ -90,7 +90,8 @@ export async function createServer(deps: ServerDeps) {
     schema,
     documentText: createTrustedDocuments(config.persistedDocuments.mode, documents),
     introspection,
-    callLimitOf: credential => services.teams.current.limitsOf(credential).upstreamCalls ?? config.queryCallLimit,
+    callLimit: config.queryCallLimit,
+    teams: services.teams,
     statisticsLimit: config.eventStatisticsLimit,
   });
   const { operations, allowMutations } = config.mcp;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { buildSchema, type DocumentNode, parse } from 'graphql';
+import { createTeams } from '../src/auth/teams.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
 import { createDocumentChecks } from '../src/graphql/limits/document-checks.js';
 import { createDocumentStore, createTrustedDocuments, maxDocumentText } from '../src/graphql/limits/documents.js';
@@ -42,7 +43,8 @@ test('a document that is too deep for the parser is refused as one with a wrong 
   const checks = {
     schema: buildSchema('type Query { a: Int }'),
     introspection: true,
-    callLimitOf: () => 1,
+    callLimit: 1,
+    teams: { current: createTeams(undefined) },
     statisticsLimit: 1,
   };
   const { read } = createDocumentChecks({ ...checks, documentText });
@@ -58,7 +60,8 @@ describe('the documents of clients', () => {
     schema,
     documentText,
     introspection: true,
-    callLimitOf: () => 1,
+    callLimit: 1,
+    teams: { current: createTeams(undefined) },
     statisticsLimit: 2_000,
   });
   const executePlanned = createPlanExecutor(schema);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { type DocumentNode, parse } from 'graphql';
+import { createTeams } from '../src/auth/teams.js';
 import { Reloadable } from '../src/config/values.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
 import { createDocumentChecks } from '../src/graphql/limits/document-checks.js';
@@ -24,7 +25,8 @@ function prepared(texts: () => readonly string[], tools: readonly DocumentNode[]
     schema,
     documentText,
     introspection: true,
-    callLimitOf: () => 2_000,
+    callLimit: 2_000,
+    teams: { current: createTeams(undefined) },
     statisticsLimit: 2_000,
   });
   const planner = createPlanExecutor(schema);

@@ -20,6 +20,8 @@ import {
   validate,
 } from 'graphql';
 import type { Credential } from '../../auth/credentials.js';
+import type { Teams } from '../../auth/teams.js';
+import type { Reloadable } from '../../config/values.js';
 import { QueryTooComplex } from '../../errors.js';
 import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
 import { operationName as nameOf, type OperationInfo } from '../../observability/operation-info.js';
@@ -34,8 +36,9 @@ interface DocumentChecksDeps {
   readonly documentText: DocumentText;
   /** Whether clients may query the schema. */
   readonly introspection: boolean;
-  /** The maximum number of upstream calls of one operation of a client. */
-  readonly callLimitOf: (credential: OperationClient['credential']) => number;
+  /** The maximum number of upstream calls of one operation of a client to whom `teams` gives no other. */
+  readonly callLimit: number;
+  readonly teams: Pick<Reloadable<Pick<Teams, 'limitsOf'>>, 'current'>;
   /** `EVENT_STATISTICS_LIMIT`. */
   readonly statisticsLimit: number;
 }
@@ -61,7 +64,7 @@ export type DocumentChecks = ReturnType<typeof createDocumentChecks>;
  * document that is not known, the work waits for its turn in `runYielding`.
  */
 export function createDocumentChecks(deps: DocumentChecksDeps) {
-  const { schema, documentText, introspection, callLimitOf, statisticsLimit } = deps;
+  const { schema, documentText, introspection, teams, statisticsLimit } = deps;
   const rules = [
     ...specifiedRules.filter(rule => rule !== SingleFieldSubscriptionsRule),
     ...laterRules,
@@ -138,7 +141,7 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
       return andThen(sameCost ?? runYielding(scope, estimate), cost => {
         if (isConstant) costs.set(operation, cost);
         info.estimatedCalls = cost.calls;
-        const callLimit = callLimitOf(credential);
+        const { upstreamCalls: callLimit = deps.callLimit } = teams.current.limitsOf(credential);
         if (cost.calls > callLimit) throw new QueryTooComplex('upstream calls', cost.calls, callLimit);
         checkBound('records', cost.records);
         checkBound('values', cost.values);

@@ -1,10 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AcceptedScopes, Scope } from '../auth/credentials.js';
 import type { Teams } from '../auth/teams.js';
 import type { Reloadable } from '../config/values.js';
 import { type GatewayError, gatewayCloses, Overloaded, RateLimited } from '../errors.js';
 import { type Claim, countThreshold, type MemoryBudget, memoryOwner } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
-import { andThen, type MaybePromise } from '../lib/run.js';
+import { andThen, type MaybePromise, sharedRun } from '../lib/run.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
 import type { Authentication, Identity } from './authentication.js';
 import type { Connections } from './connections.js';
@@ -131,12 +132,18 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     return andThen(authentication.findCredential(state), () => countOf(state, state));
   }
 
+  /**
+   * What has arrived in one turn of the event loop goes on together: the processor runs each step for one request after the other, with the code of that
+   * step in its caches. A request alone does not wait.
+   */
+  const restOfTurn = sharedRun(nextTurn);
+
   /** The second stage. @param fastify sends the error of a refused request. */
   const stage = (next: Handler, fastify: Handler): Handler => {
     return state =>
       andThen(check(state), refusal => {
         state.refusal = refusal;
-        return (refusal === undefined ? next : fastify)(state);
+        return refusal === undefined ? restOfTurn().then(() => next(state)) : fastify(state);
       });
   };
 

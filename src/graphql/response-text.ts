@@ -48,7 +48,7 @@ export function responseBytes(result: unknown, claim?: Claim) {
 export type ResponseBytes = Readonly<ReturnType<typeof responseBytes>>;
 
 /**
- * Serializes a result as a message: as one text if it is short, otherwise in parts, with their length.
+ * Serializes a result as a message: as one text if it is short, otherwise in parts. `length` is in bytes, and in characters for a text.
  * @throws as `responseBytes` does.
  */
 export function responseMessage(result: unknown, claim?: Claim) {

@@ -27,7 +27,7 @@ type Holder = IncomingMessage & { [key]: RequestState };
 /** The state of a request, which exists from the first stage on. */
 export const stateOf = (request: IncomingMessage): RequestState => (request as Holder)[key];
 
-/** Everything that the gateway knows about a request. The first stage creates it; the others fill in what they find. */
+/** Everything that the HTTP server knows about a request. The first stage creates it; the others fill in what they find. Its execution adds a `Context`. */
 export class RequestState {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

@@ -162,7 +162,7 @@ function createApolloPlugin(
           return { http: { headers }, body: { kind: 'single', singleResult: { data: inParts as never } } };
         },
 
-        /** Adds the response's metadata, decides whether the response may be cached, and notes its outcome. */
+        /** Adds the response's metadata, forbids caching where something is missing or was written, and notes its outcome. */
         async willSendResponse({ request, operation, response, contextValue: { metadata } }) {
           if (response.body.kind !== 'single') return;
           const result = response.body.singleResult;

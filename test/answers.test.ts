@@ -8,6 +8,7 @@ import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { addressesOn, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
 import { begun, hold } from './support/hold.js';
 import { market, publishMarket, readMarket, recordCallsOf, startPair } from './support/market-pair.js';
+import { counted } from './support/metrics.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { overSse } from './support/streams.js';
 import { type Handler, reply, startStubService } from './support/stub-service.js';
@@ -219,6 +220,29 @@ describe.each([
       release();
       expect(await Promise.all(answers)).toEqual(Array(2).fill({ data: { reviewCompanies: { marketId: '4' } } }));
     }
+  });
+
+  test('equal requests join the calls of one whose client leaves', async () => {
+    sandbox.reset();
+    const release = hold(sandbox, /topics$/);
+    const [leaver, inFlight] = [new AbortController(), () => counted(at().url, 'gateway_requests_in_flight')];
+    const send = (signal?: AbortSignal) =>
+      request(`${at().url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...key },
+        body: '{"query":"{ market(id: 1) { name topics { label } } }"}',
+        signal,
+      }).then(({ body }) => body.json());
+    const left = send(leaver.signal).catch(() => 'left');
+    await until(() => sandbox.calls.count(/topics$/) === 1);
+    const others = [send(), send()];
+    await until(async () => (await inFlight()) === 3);
+    leaver.abort();
+    await until(async () => (await inFlight()) === 2);
+    release();
+    expect(await left).toBe('left');
+    for (const other of others) expect(await other).toMatchObject({ data: { market: { topics: expect.anything() } } });
+    expect(sandbox.calls.count(/topics$/)).toBe(1);
   });
 
   test('a write to a market drops the answers that hold it', async () => {

@@ -134,7 +134,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
 
   /**
    * What has arrived in one turn of the event loop goes on together: the processor runs each step for one request after the other, with the code of that
-   * step in its caches. A request alone does not wait.
+   * step in its caches. A request alone waits for no other.
    */
   const restOfTurn = sharedRun(nextTurn);
 

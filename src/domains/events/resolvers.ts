@@ -167,7 +167,7 @@ function searchable(name: string): string {
     return entityName(name, 'name');
   } catch {
     throw new NotQueryable(
-      'The service cannot search for this company, because its name is empty, too long, or contains a comma',
+      'The service cannot search for this company, because its name is empty, too long, or contains a comma or a control character',
     );
   }
 }

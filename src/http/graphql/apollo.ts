@@ -199,7 +199,8 @@ function abortController(state: RequestState, milliseconds: number, claim: Claim
   state.whenClosed(() => {
     clearTimeout(timer);
     claim.release();
-    if (!state.response.writableFinished) controller.abort(clientGone);
+    // In a later turn: equal requests, which waited for its result, join its calls in this one.
+    if (!state.response.writableFinished) setImmediate(() => controller.abort(clientGone));
   });
   return controller;
 }

@@ -123,6 +123,14 @@ describe('the documents of clients', () => {
     },
   );
 
+  test('are read at most twice, also where they are refused', async () => {
+    const refused = async () => documentChecks.read('a', '{ nothing }');
+    const errors: unknown[] = [];
+    for (const _ of [1, 2, 3]) await refused().catch(error => errors.push(error));
+    expect(errors).toHaveLength(3);
+    expect(errors[2]).toBe(errors[1]);
+  });
+
   test('wait for nothing once they are known', async () => {
     const text = textOf('known');
     for (const _ of [1, 2]) await documentChecks.read('a', text);

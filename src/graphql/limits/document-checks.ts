@@ -96,11 +96,18 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
     /** The same for a text of a client, in its turn; at once if the document is known. */
     read(client: string | undefined, text: string): MaybePromise<DocumentNode> {
       const readNow = () => {
-        const document = parseText(text);
-        known.set(text, document);
-        return document;
+        try {
+          const document = parseText(text);
+          known.set(text, document);
+          return document;
+        } catch (error) {
+          known.set(text, error as Error);
+          throw error;
+        }
       };
-      return known.get(text) ?? runYielding(client, readNow);
+      const found = known.get(text) ?? runYielding(client, readNow);
+      if (found instanceof Error) throw found;
+      return found;
     },
     keep: known.keep,
     /**

@@ -165,21 +165,21 @@ const maxSeenText = 4 * 1024 * 1024;
 const overheadBytes = 200;
 
 /**
- * The documents that are known, by their text. Stores a document when it is read for the second time. So documents that are sent only once, such as those
- * with values in their text, use little memory and evict nothing.
+ * The documents that are known, by their text. Stores a document, or why it is refused, when it is read for the second time. So those that are sent only
+ * once, such as those with values in their text, use little memory and evict nothing.
  */
 export function createDocumentStore() {
   const sizeCalculation = (_: unknown, text: string) => text.length + overheadBytes;
   const seen = new LRUCache<string, true>({ maxSize: maxSeenText, sizeCalculation });
-  const kept = new LRUCache<string, DocumentNode>({ maxSize: maxDocumentText, sizeCalculation });
+  const kept = new LRUCache<string, DocumentNode | Error>({ maxSize: maxDocumentText, sizeCalculation });
   let ofOperator: ReadonlyMap<string, DocumentNode> = new Map();
   return {
-    get: (text: string): DocumentNode | undefined => ofOperator.get(text) ?? kept.get(text),
+    get: (text: string): DocumentNode | Error | undefined => ofOperator.get(text) ?? kept.get(text),
     /** Keeps these documents by their text, whatever their size, in place of those of the last call. */
     keep(documents: ReadonlyMap<string, DocumentNode>): void {
       ofOperator = documents;
     },
-    set(text: string, document: DocumentNode): void {
+    set(text: string, document: DocumentNode | Error): void {
       if (seen.has(text)) kept.set(text, document);
       seen.set(text, true);
     },

@@ -38,7 +38,8 @@ export function prepareKnownDocuments({
       planner?.prepare(document);
       return document;
     } catch (error) {
-      warn(refusalLine(hash, text, (error as Error).message));
+      const [name = 'without a name'] = operationsNamedIn(text);
+      warn(`PERSISTED_DOCUMENTS: the operation ${name} (${hash}) is refused: ${(error as Error).message}`);
       return undefined;
     }
   }
@@ -65,9 +66,4 @@ export function prepareKnownDocuments({
   manifest?.onReload(() => void prepareManifest(manifest.current));
   void prepareAll();
   return () => isPrepared;
-}
-
-function refusalLine(hash: string, text: string, reason: string): string {
-  const [name = 'without a name'] = operationsNamedIn(text);
-  return `PERSISTED_DOCUMENTS: the operation ${name} (${hash}) is refused: ${reason}`;
 }

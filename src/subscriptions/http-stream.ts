@@ -27,7 +27,7 @@ export type HttpStreams = ReturnType<typeof createHttpStreams>;
 
 /** The responses that are streams, of every format. */
 export function createHttpStreams(subscriptions: Subscriptions, authentication: Authentication) {
-  const open = new Set<HttpStream>();
+  const open = new Set<ReturnType<typeof createHttpStream>>();
 
   /** Answers a request with the results of its operation. @throws RateLimited, and as `Authentication.authenticate` does. */
   function answer(
@@ -69,8 +69,6 @@ export function createHttpStreams(subscriptions: Subscriptions, authentication: 
 
   return { open, answer };
 }
-
-type HttpStream = ReturnType<typeof createHttpStream>;
 
 /** One response that carries the results of one operation until it ends. */
 function createHttpStream(

@@ -67,12 +67,11 @@ export function createAddressGuard(allowPrivate: boolean, resolve: Resolve) {
   const connect: buildConnector.connector = (options, callback) => {
     const connectTo = (addresses: readonly string[]) => {
       const found = addresses.map(address => ({ address, family: isIP(address) }));
-      const connectChecked = createConnector({
+      createConnector({
         autoSelectFamily: true,
         lookup: (_hostname, _options, done) => done(null, found),
         timeout: connectTimeoutMs,
-      });
-      connectChecked(options, callback);
+      })(options, callback);
     };
     allowedAddresses(options.hostname).then(connectTo, error => callback(error, null));
   };

@@ -120,6 +120,21 @@ describe('an allowed address', () => {
     url => strict().check(new URL(url)),
   );
 
+  test('is waited for no longer than an attempt may take', async () => {
+    const guard = strict(() => new Promise(() => {}));
+    const startTimer = (_: number, fire: () => void) => realTimer(1, fire);
+    const { attempts } = await deliver(call('http://late.example/'), { guard, startTimer }, async () => {});
+    expect(attempts.map(({ fault }) => fault)).toEqual(['TIMEOUT', 'TIMEOUT', 'TIMEOUT', 'TIMEOUT']);
+  });
+
+  test('that cannot be connected to breaks the attempt', async () => {
+    const { attempts } = await send(
+      'http://nowhere.example/',
+      strict(async () => []),
+    );
+    expect(attempts.map(({ fault }) => fault)).toEqual(['BROKEN', 'BROKEN', 'BROKEN', 'BROKEN']);
+  });
+
   test('may be the future address of a name that does not resolve yet', async () => {
     const guard = strict(async () => {
       throw new Error('ENOTFOUND');

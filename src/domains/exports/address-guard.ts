@@ -73,7 +73,9 @@ export function createAddressGuard(allowPrivate: boolean, resolve: Resolve) {
         timeout: connectTimeoutMs,
       })(options, callback);
     };
-    allowedAddresses(options.hostname).then(connectTo, error => callback(error, null));
+    allowedAddresses(options.hostname)
+      .then(connectTo)
+      .catch(error => callback(error, null));
   };
   return {
     connect,

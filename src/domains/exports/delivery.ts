@@ -106,7 +106,7 @@ const tooManyInformational = new Error('The endpoint sent too many 1xx responses
 async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: StartTimer): Promise<AttemptEnd> {
   const client = new Client(call.url.origin, { connect: guard.connect, headersTimeout: 0, bodyTimeout: 0 });
   const aborting = new AbortController();
-  const cancelTimer = startTimer(attemptMs, () => aborting.abort(timedOut));
+  const cancelTimer = startTimer(attemptMs, () => void client.destroy(timedOut));
   const informational: number[] = [];
   try {
     const { statusCode, headers, body } = await client.request({
@@ -130,7 +130,7 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
     const isRead = ['delivered', 'rejected'].includes(meaningOf(statusCode));
     return { status: statusCode, fault: null, body: isRead ? await contentOf(body, headers) : undefined };
   } catch (error) {
-    if (aborting.signal.reason === timedOut) return { status: null, fault: 'TIMEOUT' };
+    if (error === timedOut) return { status: null, fault: 'TIMEOUT' };
     if (error instanceof AddressRefused) return { status: null, fault: 'ADDRESS_REFUSED', reason: error.message };
     return { status: null, fault: 'BROKEN', informational: informationalIn(error) ?? informational.at(-1) };
   } finally {

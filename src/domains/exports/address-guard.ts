@@ -65,17 +65,15 @@ export function createAddressGuard(allowPrivate: boolean, resolve: Resolve) {
 
   /** Opens connections only to addresses that it has just checked, so that a name cannot resolve to another address after `check`. */
   const connect: buildConnector.connector = (options, callback) => {
-    const connectTo = (addresses: readonly string[]) => {
-      const found = addresses.map(address => ({ address, family: isIP(address) }));
+    const connectChecked = async () => {
+      const found = (await allowedAddresses(options.hostname)).map(address => ({ address, family: isIP(address) }));
       createConnector({
         autoSelectFamily: true,
         lookup: (_hostname, _options, done) => done(null, found),
         timeout: connectTimeoutMs,
       })(options, callback);
     };
-    allowedAddresses(options.hostname)
-      .then(connectTo)
-      .catch(error => callback(error, null));
+    connectChecked().catch(error => callback(error, null));
   };
   return {
     connect,

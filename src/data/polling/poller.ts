@@ -7,6 +7,8 @@ import { Topic } from './topic.js';
 
 /** What is watched: where its state comes from, and how to compare states. States must be safe as JSON. */
 export interface Watched<S> {
+  /** Restores in a state what JSON does not preserve. Must accept its own result. */
+  revive?(state: S): S;
   /** Asks the service, never a cache. @param previous the last state that any process of the fleet knows. */
   ask(previous: S | undefined, signal: AbortSignal): Promise<S>;
   /** Whether two states are equal for a listener. */
@@ -192,11 +194,12 @@ export class Poller {
       this.topic.end(refusalError(outcome));
       return;
     }
-    const { kind, state, order, observedAt } = outcome;
+    const { kind, order, observedAt } = outcome;
     const { newest } = this.topic;
     // After a long time without a newer state, an older one counts: gateways that polled alone ordered their states by clocks, which may be wrong.
     const isNewer = order > (newest?.order ?? 0) || (this.#isStale && order !== newest?.order);
     if (kind === 'state' && !isNewer) return;
+    const state = this.#watched.revive?.(outcome.state) ?? outcome.state;
     const snapshot = { state, observedAt, order };
     const isNews =
       kind === 'final' || this.#isStale || newest === undefined || !this.#watched.same(newest.state, state);

@@ -1612,6 +1612,22 @@ describe('the record of exports', () => {
     expect(await counted(gateway.url, 'gateway_exports_total', { outcome: 'UNKNOWN' })).toBe(1);
   });
 
+  test('gets the outcome later that could not be recorded when it ended', async () => {
+    const file = join(folder, 'data', 'exports.json');
+    const endpoint = await startEndpoint(async (response, request, count) => {
+      await rename(file, `${file}.away`);
+      await mkdir(file);
+      thanks(response, request, count);
+    });
+    await register(endpoint.url);
+    const { data } = await send();
+    const { __typename: sent } = data.exportMarketToEndpoint;
+    await rm(file, { recursive: true });
+    await rename(`${file}.away`, file);
+    await until(async () => (await listed()).nodes[0].outcome === 'DELIVERED');
+    expect(sent).toBe('ExportDelivered');
+  });
+
   test('is followed by no call that could still run when it says UNKNOWN', async () => {
     let lateMs = 0;
     const { now } = Date;

@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import cluster, { type Address, type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -150,6 +151,7 @@ export async function startWorkers(
   async function startWorker(restarts = 0): Promise<void> {
     const worker = cluster.fork();
     const { pid, stdin, stderr } = worker.process;
+    const closeHanded = followHanded(worker.process);
     const ended = once(worker.process, 'close') as Member['ended'];
     const peer = new Peer<MetricObject[]>(message => worker.send(message as ToWorker, () => {}), readAll, []);
     const member: Member = { worker, peer, ended, restarts, state: 'starting', since: new Date() };
@@ -168,6 +170,7 @@ export async function startWorkers(
     stdin?.on('error', () => {}).end(JSON.stringify(read.files));
     if (stderr !== null) createInterface({ input: stderr }).on('line', line => log.error({ worker: pid }, line));
     const failed = ended.then(([code, signal]) => {
+      closeHanded();
       members.delete(member);
       for (const subject of failing) warnings.works(subject, String(pid));
       const counters = peer.metrics.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));
@@ -322,4 +325,19 @@ export function joinWorkers(
     if (!process.connected) return readOwn();
     return first.ask(metricsTimeouts.ofAllMs).then(() => first.metrics, readOwn);
   });
+}
+
+/**
+ * Follows the connections that are handed to a worker. If it ends before it has taken one, Node's `cluster` forgets that one, and its client would wait for
+ * ever. @returns closes the last one, which does nothing to one that was taken.
+ */
+function followHanded(worker: ChildProcess): () => void {
+  const send = worker.send.bind(worker) as (...given: unknown[]) => boolean;
+  let last: { close(): void } | undefined;
+  worker.send = (...given: unknown[]) => {
+    const [message, handle] = given as [{ readonly act?: string }, typeof last];
+    if (message.act === 'newconn') last = handle;
+    return send(...given);
+  };
+  return () => last?.close();
 }

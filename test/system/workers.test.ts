@@ -217,6 +217,29 @@ test('the workers of one port count together, one that is killed is replaced, an
   expect(await gateway.stop()).toMatchObject({ code: 0 });
 });
 
+test('a worker that is killed leaves no client waiting', async () => {
+  const gateway = await start({ ADMIN_PORT: '0' });
+  const { gauged } = await adminOf(gateway);
+  let [isRunning, answered] = [true, 0];
+  const get = () =>
+    new Promise<void>(resolve => {
+      const sent = request(`${gateway.url}/healthz`, { agent: false }, response => response.resume());
+      sent.once('response', () => (answered += 1)).once('error', () => resolve());
+      sent.once('close', resolve).end();
+    });
+  const clients = Array.from({ length: 32 }, async () => {
+    while (isRunning) await get();
+  });
+  for (let time = 1; time <= 4; time += 1) {
+    await until(async () => answered > time * 200 && (await gauged('gateway_workers{state="serving"}')) === 2);
+    const [killed = 0] = workersOf(gateway);
+    process.kill(killed, 'SIGKILL');
+    await until(() => gateway.stderr().includes(`Worker ${killed} ended`));
+  }
+  isRunning = false;
+  await Promise.all(clients);
+});
+
 test('what fails for several workers is one line of the log, and so is its recovery', async () => {
   const service = await startStubService((_, response) => reply(response, 500, {}));
   const gateway = await start({ UPSTREAM_BASE_URL: service.origin });

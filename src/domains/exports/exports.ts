@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
-import { ExponentialBackoff, handleAll, retry } from 'cockatiel';
+import { ConstantBackoff, ExponentialBackoff, handleAll, retry } from 'cockatiel';
 import type { Sealer } from '../../auth/seal.js';
 import type { TeamKey } from '../../auth/teams.js';
 import { BadUserInput, Conflict, UpstreamUnavailable } from '../../errors.js';
@@ -63,6 +63,9 @@ const recordRetry = retry(handleAll, {
   backoff: new ExponentialBackoff({ initialDelay: 100, maxDelay: 1_000 }),
 });
 
+/** Keeps trying for about six minutes more to record how an export ended, after its client has the outcome. Until then, it reads as RUNNING or UNKNOWN. */
+const recordLater = retry(handleAll, { maxAttempts: 60, backoff: new ConstantBackoff(1_000) }).dangerouslyUnref();
+
 export function createExports({ store, sealer, guard, startTimer, httpsOnly, telemetry, report }: ExportsDeps) {
   const running = new Set<Promise<unknown>>();
   const { seal, open, sealAll, openAll } = createEndpointSeals(sealer);
@@ -106,9 +109,14 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     try {
       const { attempts, outcome } = await deliver(call, { guard, startTimer }, recordAttempts);
       const end = { attempts, outcome, finishedAt: new Date().toISOString() };
-      await recordProgress({ ...end, outcome: storedOutcome(outcome) }).then(() => {
+      const recordEnd = () => recordProgress({ ...end, outcome: storedOutcome(outcome) });
+      try {
+        await recordEnd();
         known = outcome.kind;
-      }, report);
+      } catch (error) {
+        report(error);
+        recordLater.execute(recordEnd).catch(report);
+      }
       return { ...record, ...end };
     } finally {
       telemetry.exported(known);

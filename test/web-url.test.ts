@@ -45,6 +45,13 @@ test('a path may be of any length', () => {
   expect(parseWebUrl(`https://a.example/${'ä'.repeat(400_000)}`)?.host).toBe('a.example');
 });
 
+test('a host outside of ASCII is one however often it is read', () => {
+  for (let time = 0; time < 20_000; time += 1) {
+    const text = Buffer.from(`http://é${time % 7}.example/`, 'latin1').toString('latin1');
+    if (parseWebUrl(text) === undefined) throw new Error(`refused after ${time} times`);
+  }
+});
+
 test('what passes for a usual URL is one', () => {
   const part = fc.string({ unit: fc.constantFrom(...'ab09-.xn/?#:@[]\\%"<> é') });
   fc.assert(

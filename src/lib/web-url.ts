@@ -3,5 +3,11 @@ const shortAuthority = /^\s*https?:[/\\]*[^/\\?#]{1,512}(?:[/\\?#]|$)/i;
 
 /** A URL of HTTP or HTTPS that was written by someone outside of the gateway; undefined for any other text. Its path may be of any length. */
 export function parseWebUrl(text: string): URL | undefined {
-  return shortAuthority.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  if (!shortAuthority.test(text)) return undefined;
+  // Without `URL.canParse`: once V8 has optimized the call, that of Node 20 refuses letters such as é.
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -12,10 +12,10 @@ import { until } from '../support/until.js';
 
 /** A gateway with a fault: it breaks over one address. */
 const faulty = `
-  const { canParse } = URL;
-  URL.canParse = (text, ...others) => {
+  const { test } = RegExp.prototype;
+  RegExp.prototype.test = function (text) {
     if (text === 'https://fault.example/') throw new TypeError('a fault at ' + text);
-    return canParse.call(URL, text, ...others);
+    return test.call(this, text);
   };
 `;
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Scope } from '../src/auth/credentials.js';
@@ -364,6 +365,32 @@ describe.each(allTiers)('a cache of %s', tiers => {
     const calls = [1, 2].map(() => getOrLoad(cache, scope, lookup('a', failing(down)), never));
     for (const call of await Promise.allSettled(calls)) expect(call).toEqual({ status: 'rejected', reason: down });
     expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ source: 'network' });
+  });
+
+  test('loads again for a waiter that had little of the time of a load that ran out of it', async () => {
+    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const late = new UpstreamTimeout('The service did not answer within 2000 ms');
+    let fail: ((error: Error) => void) | undefined;
+    const load = () => new Promise<never>((_, reject) => (fail = reject));
+    let passedMs = 0;
+    const { now } = performance;
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passedMs);
+    try {
+      const calls = [getOrLoad(cache, scope, lookup('a', { load }), never)];
+      await until(() => fail !== undefined);
+      calls.push(getOrLoad(cache, scope, lookup('a'), never));
+      await nextTurn();
+      passedMs = 1_000_000;
+      calls.push(getOrLoad(cache, scope, lookup('a'), never));
+      await nextTurn();
+      fail?.(late);
+      const [first, early, recent] = await Promise.allSettled(calls);
+      for (const call of [first, early]) expect(call).toEqual({ status: 'rejected', reason: late });
+      expect(recent).toMatchObject({ status: 'fulfilled', value: { source: 'network' } });
+      expect(asked).toHaveLength(1);
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   test('lets any waiter abort without ending the load of the others', async () => {

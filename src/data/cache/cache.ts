@@ -57,8 +57,18 @@ export class Cache {
     } finally {
       signal.removeEventListener('abort', leave);
     }
-    this.#count(lookups, batch.results);
-    return batch.results;
+    const { results, late } = batch;
+    this.#count(lookups, results);
+    if (late.length > 0) {
+      const again = await this.loadMany(
+        late.map(index => lookups[index] as L),
+        load,
+        signal,
+        span,
+      );
+      for (const [at, index] of late.entries()) results[index] = again[at] as LookupOutcome;
+    }
+    return results;
   }
 
   /** Neighbors of one family and source are counted together. */

@@ -1,4 +1,12 @@
-import { Abandoned, Forbidden, NotFound, Unauthenticated, UpstreamFailure, type UpstreamFault } from '../../errors.js';
+import {
+  Abandoned,
+  Forbidden,
+  NotFound,
+  Unauthenticated,
+  UpstreamFailure,
+  type UpstreamFault,
+  UpstreamTimeout,
+} from '../../errors.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Source } from '../../observability/response-metadata.js';
 import type { Receiver } from '../upstream/call.js';
@@ -34,6 +42,9 @@ const nothing: ReadonlyMap<ScopedKey, Entry> = new Map();
 export class LookupBatch implements Receiver<Loaded> {
   /** In the order of the look-ups. */
   readonly results: LookupOutcome[] = [];
+  readonly #startedAt = performance.now();
+  /** The indexes of those that ran out of time in a load of another batch, of which they had less than half. */
+  readonly late: number[] = [];
   readonly #state: CacheState;
   readonly #load: Load<Lookup>;
   readonly #span: Span | undefined;
@@ -160,8 +171,11 @@ export class LookupBatch implements Receiver<Loaded> {
     const { inFlight: all, redis } = this.#state;
     // The next look-up of its key loads again.
     if (all.get(key) === inFlight) all.delete(key);
+    // Half of the time that this load has taken.
+    const lateAfter = (this.#startedAt + performance.now()) / 2;
     for (const [place, { batch, index }] of waiters.entries()) {
       const isOwn = batch === this && place === 0;
+      if (result instanceof UpstreamTimeout && batch.#startedAt > lateAfter) batch.late.push(index);
       batch.results[index] = isOwn || result instanceof Error ? result : { ...result, source: 'flight' };
       batch.#missing -= 1;
       if (batch.#missing === 0) batch.#resolve();

@@ -151,7 +151,7 @@ export async function startWorkers(
   async function startWorker(restarts = 0): Promise<void> {
     const worker = cluster.fork();
     const { pid, stdin, stderr } = worker.process;
-    const closeHanded = followHanded(worker.process);
+    const handOver = followHanded(worker.process);
     const ended = once(worker.process, 'close') as Member['ended'];
     const peer = new Peer<MetricObject[]>(message => worker.send(message as ToWorker, () => {}), readAll, []);
     const member: Member = { worker, peer, ended, restarts, state: 'starting', since: new Date() };
@@ -170,8 +170,8 @@ export async function startWorkers(
     stdin?.on('error', () => {}).end(JSON.stringify(read.files));
     if (stderr !== null) createInterface({ input: stderr }).on('line', line => log.error({ worker: pid }, line));
     const failed = ended.then(([code, signal]) => {
-      closeHanded();
       members.delete(member);
+      handOver(inState('serving')[0]?.worker.process);
       for (const subject of failing) warnings.works(subject, String(pid));
       const counters = peer.metrics.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));
       endedCounters = AggregatorRegistry.aggregate([endedCounters, counters]).getMetricsAsArray();
@@ -329,15 +329,23 @@ export function joinWorkers(
 
 /**
  * Follows the connections that are handed to a worker. If it ends before it has taken one, Node's `cluster` forgets that one, and its client would wait for
- * ever. @returns closes the last one, which does nothing to one that was taken.
+ * ever.
+ * @returns hands it to another worker, or closes it if there is none.
  */
-function followHanded(worker: ChildProcess): () => void {
-  const send = worker.send.bind(worker) as (...given: unknown[]) => boolean;
-  let last: { close(): void } | undefined;
-  worker.send = (...given: unknown[]) => {
-    const [message, handle] = given as [{ readonly act?: string }, typeof last];
-    if (message.act === 'newconn') last = handle;
-    return send(...given);
+function followHanded(worker: ChildProcess): (other: ChildProcess | undefined) => void {
+  type Handle = { readonly fd: number; close(): void };
+  type Send = (message: { readonly act?: string }, handle?: Handle, ...more: unknown[]) => boolean;
+  const send = worker.send.bind(worker) as unknown as Send;
+  let last: readonly [message: object, handle: Handle] | undefined;
+  const sendFollowed: Send = (message, handle, ...more) => {
+    if (message.act === 'newconn' && handle !== undefined) last = [message, handle];
+    return send(message, handle, ...more);
   };
-  return () => last?.close();
+  worker.send = sendFollowed as typeof worker.send;
+  return other => {
+    // That of one that was taken is closed.
+    if (last === undefined || last[1].fd < 0) return;
+    if (other?.connected) (other.send as unknown as Send)(...last);
+    else last[1].close();
+  };
 }

@@ -197,6 +197,8 @@ export interface ResponseInFlight {
   readonly key: ScopedKey;
   readonly version: string;
   readonly result: Promise<CachedResponse | undefined>;
+  /** Whether an equal request waits or has waited for it. */
+  isShared: boolean;
   /** @param response undefined: equal requests wait no longer. */
   settle(response: CachedResponse | undefined): void;
 }

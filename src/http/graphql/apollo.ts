@@ -192,6 +192,9 @@ const forgeryMessage =
 /** Made once, because its stack is never shown. */
 const clientGone = new Abandoned('The client has gone');
 
+/** So long a command of Redis may take, with which a request begins. */
+const joiningMs = 250;
+
 /** Aborts when the client hangs up, or at the deadline of its request. The claim is released once the response has been sent. */
 function abortController(state: RequestState, milliseconds: number, claim: Claim): AbortController {
   const controller = new AbortController();
@@ -199,8 +202,10 @@ function abortController(state: RequestState, milliseconds: number, claim: Claim
   state.whenClosed(() => {
     clearTimeout(timer);
     claim.release();
-    // In a later turn: equal requests, which waited for its result, join its calls in this one.
-    if (!state.response.writableFinished) setImmediate(() => controller.abort(clientGone));
+    if (state.response.writableFinished) return;
+    // Equal requests that waited for its result join its calls first.
+    if (state.flight?.isShared) setTimeout(() => controller.abort(clientGone), joiningMs);
+    else controller.abort(clientGone);
   });
   return controller;
 }

@@ -108,7 +108,9 @@ export function createResponseCache(deps: ResponseCacheDeps) {
         return false;
       };
       const earlier = shares ? inFlight.get(key) : undefined;
-      return earlier === undefined ? orBegin(false) : shareResult(earlier, state).then(orBegin);
+      if (earlier === undefined) return orBegin(false);
+      earlier.isShared = true;
+      return shareResult(earlier, state).then(orBegin);
     });
   }
 
@@ -210,7 +212,7 @@ function startFlight(scope: Scope, key: ScopedKey, version: string): ResponseInF
   const result = new Promise<CachedResponse | undefined>(resolve => {
     settle = resolve;
   });
-  return { scope, key, version, result, settle };
+  return { scope, key, version, result, isShared: false, settle };
 }
 
 /** In bytes. A shorter response is sent in one piece. */

@@ -1,6 +1,7 @@
 // How the text of each kind of variable is checked and read.
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
+import { parseUrl } from '../lib/web-url.js';
 import { Secret } from './values.js';
 
 export const wholeNumber = (min: number, max: number) =>
@@ -14,8 +15,6 @@ export const text = z.string();
 
 export const flag = z.enum(['true', 'false'], 'must be true or false').transform(value => value === 'true');
 
-const urlOf = (text: string) => (URL.canParse(text) ? new URL(text) : undefined);
-
 function isEncoded(text: string): boolean {
   try {
     decodeURIComponent(text);
@@ -28,7 +27,7 @@ function isEncoded(text: string): boolean {
 export const httpAddress = z
   .string()
   .refine(text => {
-    const url = urlOf(text);
+    const url = parseUrl(text);
     return url !== undefined && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash;
   }, 'must be an http or https address without user, query or fragment')
   .transform(text => text.replace(/\/+$/, ''));
@@ -36,7 +35,7 @@ export const httpAddress = z
 const list = z.string().transform(text => text.split(',').map(part => part.trim()));
 
 const redisAddress = (text: string) => {
-  const { protocol = '', username = '', password = '', pathname = '' } = urlOf(text) ?? {};
+  const { protocol = '', username = '', password = '', pathname = '' } = parseUrl(text) ?? {};
   const isDatabase = /^(\/\d*)?$/.test(pathname);
   return /^rediss?:$/.test(protocol) && isEncoded(username) && isEncoded(password) && isDatabase;
 };
@@ -71,7 +70,7 @@ export const proxies = z
   );
 
 export const origins = list.refine(
-  all => all.every(origin => urlOf(origin)?.origin === origin && /^https?:/.test(origin)),
+  all => all.every(origin => parseUrl(origin)?.origin === origin && /^https?:/.test(origin)),
   'must be origins such as https://app.example, with commas between them',
 );
 

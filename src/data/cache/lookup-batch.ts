@@ -171,17 +171,20 @@ export class LookupBatch implements Receiver<Loaded> {
     const { inFlight: all, redis } = this.#state;
     // The next look-up of its key loads again.
     if (all.get(key) === inFlight) all.delete(key);
-    // Half of the time that this load has taken.
-    const lateAfter = (this.#startedAt + performance.now()) / 2;
     for (const [place, { batch, index }] of waiters.entries()) {
       const isOwn = batch === this && place === 0;
-      if (result instanceof UpstreamTimeout && batch.#startedAt > lateAfter) batch.late.push(index);
+      if (result instanceof UpstreamTimeout && this.#joinedLate(batch)) batch.late.push(index);
       batch.results[index] = isOwn || result instanceof Error ? result : { ...result, source: 'flight' };
       batch.#missing -= 1;
       if (batch.#missing === 0) batch.#resolve();
     }
     this.#running -= 1;
     if (this.#running === 0 && this.#writes.size > 0) void redis?.setMany(this.#writes, this.#span);
+  }
+
+  /** Whether another batch had less than half of the time that this one has taken. */
+  #joinedLate(batch: LookupBatch): boolean {
+    return batch.#startedAt > (this.#startedAt + performance.now()) / 2;
   }
 
   /** What takes the place of a value that the service did not send: after a failure an older entry, if there is a usable one; else the error. */

@@ -105,7 +105,6 @@ const tooManyInformational = new Error('The endpoint sent too many 1xx responses
 /** Opens a connection for each attempt: the endpoint could have closed an idle one, which would cost a retry. */
 async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: StartTimer): Promise<AttemptEnd> {
   const client = new Client(call.url.origin, { connect: guard.connect, headersTimeout: 0, bodyTimeout: 0 });
-  const aborting = new AbortController();
   const cancelTimer = startTimer(attemptMs, () => void client.destroy(timedOut));
   const informational: number[] = [];
   try {
@@ -121,10 +120,9 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
       },
       body: call.body,
       reset: true,
-      signal: aborting.signal,
       onInfo({ statusCode: status }) {
         informational.push(status);
-        if (informational.length > maxInformational) aborting.abort(tooManyInformational);
+        if (informational.length > maxInformational) void client.destroy(tooManyInformational);
       },
     });
     const isRead = ['delivered', 'rejected'].includes(meaningOf(statusCode));

@@ -115,7 +115,7 @@ export function createTelemetry({ registry, exemplars }: Metrics, { warn, works 
     'gateway_rate_limit_unenforced_total',
     'Requests that only this process counted for a rate limit, because Redis is unavailable',
   );
-  const shed = counting(
+  const refusals = counting(
     'gateway_shed_total',
     'What was refused with 503, because the gateway has too much to do: requests, operations and fields, by reason',
     'reason',
@@ -184,7 +184,7 @@ export function createTelemetry({ registry, exemplars }: Metrics, { warn, works 
       malformedKinds,
     ),
     shed(reason: ShedReason) {
-      shed(reason);
+      refusals(reason);
       warn('Too much at once', `requests are refused with 503 (${reason})`, reason);
     },
     poller(change: 'taken' | 'lost' | 'released') {

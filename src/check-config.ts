@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 import { loadTracing, warnOfSettings } from './app.js';
-import { createTeams, readTeams } from './auth/teams.js';
+import { readTeams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError } from './config/configuration-error.js';
 import { checkFileStore } from './domains/exports/file-store.js';
-import { createDocumentChecks } from './graphql/limits/document-checks.js';
-import { createTrustedDocuments, readManifest } from './graphql/limits/documents.js';
+import { createDocumentParser } from './graphql/limits/document-checks.js';
+import { readManifest } from './graphql/limits/documents.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { checkStaticFiles } from './http/static-files.js';
 import { createSchema } from './schema.js';
@@ -36,16 +36,9 @@ async function faultsOfFiles(config: Config): Promise<readonly string[]> {
   return (await Promise.all(found)).flat();
 }
 
-function toolsDeps({ mcp, introspection, queryCallLimit, eventStatisticsLimit }: Config) {
+function toolsDeps({ mcp, introspection }: Config) {
   const schema = createSchema();
-  const documentChecks = createDocumentChecks({
-    schema,
-    documentText: createTrustedDocuments('off', { current: new Map() }),
-    introspection,
-    callLimit: queryCallLimit,
-    teams: { current: createTeams(undefined) },
-    statisticsLimit: eventStatisticsLimit,
-  });
+  const documentChecks = { parse: createDocumentParser(schema, introspection) };
   return { schema, documentChecks, allowMutations: mcp.allowMutations };
 }
 

@@ -9,15 +9,15 @@ import { until } from './support/until.js';
 
 withoutStacks();
 
-test('plans a query the first time, and computes a response about the schema once for each document', async () => {
+test('plans a query the first time, also one about the schema', async () => {
   const input = (text: string) => ({ document: parse(text), operationName: undefined, variables: {}, context: {} });
   const plain = await executePlanned(input('{ viewer: __typename }'));
   expect(plain).toEqual({ data: { viewer: 'Query' } });
 
   const introspection = input(getIntrospectionQuery());
-  const first = await executePlanned(introspection);
-  expect(JSON.stringify(first)).toBe(JSON.stringify(await executeWithGraphqlJs(introspection)));
-  expect(await executePlanned(introspection)).toBe(first);
+  expect(JSON.stringify(await executePlanned(introspection))).toBe(
+    JSON.stringify(await executeWithGraphqlJs(introspection)),
+  );
 });
 
 test('executes every query of this project as graphql-js does', async () => {

@@ -1,6 +1,5 @@
 import {
   type DocumentNode,
-  type ExecutionResult,
   execute,
   type FragmentDefinitionNode,
   type GraphQLSchema,
@@ -44,8 +43,6 @@ export interface PlanExecutor {
 /** The plans of a document. Those of a document of the operator are kept as long as it is. */
 type PlanStore = Pick<Map<string, OperationPlan>, 'get'> & { set(key: string, plan: OperationPlan): unknown };
 
-/** Responses about the schema itself. Few tools ask for it, each with a document of its own. */
-const maxSchemaResponses = 4;
 /** Of all cached plans. A field takes about 300 bytes, including V8's layout of response objects. */
 const maxCachedFields = 20_000;
 /** Each variable that decides what is left out doubles the plans of a query. One with more is planned when it is executed. */
@@ -53,11 +50,10 @@ const maxPreparedConditions = 3;
 
 /**
  * The compiled executor, which plans every query and subscription. It leaves to graphql-js: mutations, invalid variables, and `@skip` or `@include` by a
- * variable that is null. A response about the schema is computed once for each document.
+ * variable that is null.
  */
 export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
   const plans = new LRUCache<string, OperationPlan>({ maxSize: maxCachedFields, sizeCalculation: ({ size }) => size });
-  const schemaResponses = new LRUCache<OperationDefinitionNode, ExecutionResult>({ max: maxSchemaResponses });
   let lastNumber = 0;
   const partsOf = oncePerValue((document: DocumentNode) => {
     lastNumber += 1;
@@ -93,8 +89,6 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     const { document, operationName, context, rootValue, turn, client, defers = false } = given;
     const operation = getOperationAST(document, operationName);
     if (operation == null || operation.operation === OperationTypeNode.MUTATION) return undefined;
-    const schemaResponse = schemaResponses.get(operation);
-    if (schemaResponse !== undefined) return schemaResponse;
     const definitions = operation.variableDefinitions ?? [];
     const { coerced: variables } = getVariableValues(schema, definitions, given.variables ?? {}, { maxErrors: 1 });
     if (variables === undefined) return undefined;
@@ -110,11 +104,9 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     return andThen(ofDocument.get(key) ?? runYielding(client, plan), planned => {
       ofDocument.set(key, planned);
       const input = { schema, fragments, operation, variables, context, turn, errors: { left: maxErrors } };
-      return andThen(runPlan(planned.root, input, rootValue), ({ deferred, ...whole }) => {
-        const result: PlannedResult = deferred.length === 0 ? whole : withLaterParts(whole, deferred, input);
-        if (isAboutSchema(operation) && result.deferred === undefined) schemaResponses.set(operation, result);
-        return result;
-      });
+      return andThen(runPlan(planned.root, input, rootValue), ({ deferred, ...whole }) =>
+        deferred.length === 0 ? whole : withLaterParts(whole, deferred, input),
+      );
     });
   };
   return Object.assign(executePlanned, { prepare });
@@ -139,14 +131,6 @@ export async function executeOperation(
   const result = await execute({ schema, document, operationName, variableValues, contextValue, rootValue });
   const { errors = [] } = result;
   return errors.length > maxErrors ? { ...result, errors: [...errors.slice(0, maxErrors), moreErrors] } : result;
-}
-
-/** Whether a query selects only the schema, and so has the same response each time. */
-function isAboutSchema({ selectionSet, variableDefinitions }: OperationDefinitionNode): boolean {
-  return (
-    (variableDefinitions ?? []).length === 0 &&
-    selectionSet.selections.every(each => each.kind === Kind.FIELD && /^__(?:schema|type)$/.test(each.name.value))
-  );
 }
 
 /**

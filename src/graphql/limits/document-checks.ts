@@ -59,22 +59,14 @@ interface CheckedOperation {
 /** Decides what the gateway executes, for every transport. */
 export type DocumentChecks = ReturnType<typeof createDocumentChecks>;
 
-/**
- * Creates the checks that every document passes, on every transport. A transport calls `documentText`, `read` and `checkOperation`, and executes. For a
- * document that is not known, the work waits for its turn in `runYielding`.
- */
-export function createDocumentChecks(deps: DocumentChecksDeps) {
-  const { schema, documentText, introspection, teams, statisticsLimit } = deps;
+/** Parses and validates a text now. @param introspection whether it may query the schema. @throws QueryTooComplex, RefusedOperation */
+export function createDocumentParser(schema: GraphQLSchema, introspection: boolean): (text: string) => DocumentNode {
   const rules = [
     ...specifiedRules.filter(rule => rule !== SingleFieldSubscriptionsRule),
     ...laterRules,
     ...(introspection ? [] : [NoSchemaIntrospectionCustomRule]),
   ];
-  const known = createDocumentStore();
-  const costs = new WeakMap<OperationDefinitionNode, OperationCost>();
-  const deprecatedUses = createDeprecations(schema);
-
-  function parseText(text: string): DocumentNode {
+  return text => {
     checkLines(text);
     const document = parseBounded(text, { maxTokens: bounds.tokens });
     checkDocument(document);
@@ -87,11 +79,23 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
         return withCode(error, 'GRAPHQL_VALIDATION_FAILED', argument);
       }),
     );
-  }
+  };
+}
+
+/**
+ * Creates the checks that every document passes, on every transport. A transport calls `documentText`, `read` and `checkOperation`, and executes. For a
+ * document that is not known, the work waits for its turn in `runYielding`.
+ */
+export function createDocumentChecks(deps: DocumentChecksDeps) {
+  const { schema, documentText, introspection, teams, statisticsLimit } = deps;
+  const parseText = createDocumentParser(schema, introspection);
+  const known = createDocumentStore();
+  const costs = new WeakMap<OperationDefinitionNode, OperationCost>();
+  const deprecatedUses = createDeprecations(schema);
 
   return {
     documentText,
-    /** Parses and validates a text now, without regard for others: only for documents of the operator. @throws QueryTooComplex, RefusedOperation */
+    /** Without regard for others: only for documents of the operator. @throws QueryTooComplex, RefusedOperation */
     parse: parseText,
     /** The same for a text of a client, in its turn; at once if the document is known. */
     read(client: string | undefined, text: string): MaybePromise<DocumentNode> {

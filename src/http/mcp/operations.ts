@@ -28,7 +28,7 @@ export interface ToolPage {
 
 interface OperationsDeps {
   readonly schema: GraphQLSchema;
-  readonly documentChecks: DocumentChecks;
+  readonly documentChecks: Pick<DocumentChecks, 'parse'>;
   readonly allowMutations: boolean;
 }
 

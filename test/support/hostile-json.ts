@@ -49,16 +49,14 @@ export function hostileJson(text: string, draw: Draw): string {
   if (draw.chance(0.05)) return hostileText(draw);
   if (draw.chance(0.05)) return text.slice(0, draw.below(text.length + 1));
   // A value: what follows a colon, a comma or an opening bracket, up to where it ends if it holds no other.
-  const places = [
+  let places = [
     ...text.matchAll(/(?<=[[:,])\s*("(?:[^"\\]|\\.)*"(?!\s*:)|-?[\d.eE+-]+|true|false|null|\{\}|\[\]|\{(?="))/g),
   ];
   let changed = text;
   for (let count = 1 + draw.below(3); count > 0 && places.length > 0; count -= 1) {
-    const [place] = places.splice(draw.below(places.length), 1);
-    if (place === undefined) break;
+    const place = places[draw.below(places.length)] as (typeof places)[number];
     // From the end of the text, so that the places before it stay where they are.
-    const later = places.filter(({ index }) => index > place.index);
-    for (const one of later) places.splice(places.indexOf(one), 1);
+    places = places.filter(({ index }) => index < place.index);
     const end = place.index + place[0].length;
     const value = draw.pick(values)(draw);
     const replacement =

@@ -110,6 +110,42 @@ describe('the list of events', () => {
     expect(service.calls).toEqual([]);
   });
 
+  test.each([
+    [
+      'a number of a filter',
+      '{ market(id: 1) { companies(filter: { actualRevenue: { min: 1e400 } }) { totalCount } } }',
+    ],
+    [
+      'a whole one',
+      `{ market(id: 1) { companies(filter: { actualRevenue: { max: 1${'0'.repeat(400)} } }) { totalCount } } }`,
+    ],
+    [
+      'a default',
+      'query ($min: Float = -1e400) { market(id: 1) { companies(filter: { actualRevenue: { min: $min } }) { totalCount } } }',
+    ],
+    [
+      'a number in an object',
+      'mutation { startDiscovery(input: { marketId: 1, searchCriteria: { attributes: { x: [1e400] } } }) { __typename } }',
+    ],
+  ])('refuses %s that would be infinite', async (_, query) => {
+    const { errors } = await gateway.query(query);
+    expect(new Set(errors?.map(({ extensions }) => extensions.code))).toEqual(new Set(['GRAPHQL_VALIDATION_FAILED']));
+    expect(errors?.map(({ message }) => message).join()).toMatch(/Float|double precision/);
+    expect(service.calls).toEqual([]);
+  });
+
+  test('refuses an infinite number in a variable', async () => {
+    const query = `mutation ($attributes: JSONObject) {
+      startDiscovery(input: { marketId: 1, searchCriteria: { attributes: $attributes } }) { __typename } }`;
+    const response = await fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...demoHeaders },
+      body: `{"query":${JSON.stringify(query)},"variables":{"attributes":{"x":[1e400]}}}`,
+    });
+    expect(codesOf(JSON.parse(await response.text()).errors)).toEqual(badInput('input.searchCriteria.attributes'));
+    expect(service.calls).toEqual([]);
+  });
+
   test('passes a time on unchanged, and adds missing seconds and a missing zone', async () => {
     const sent = async (from: string) => {
       service.calls.length = 0;

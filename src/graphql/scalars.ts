@@ -23,6 +23,15 @@ function asObject(value: unknown, node?: ASTNode): object {
   return value;
 }
 
+/** Of a client. @throws GraphQLError for a number that is read as infinity, such as `1e400`: in JSON it would be null. */
+function finite<T>(value: T, node?: ASTNode): T {
+  JSON.stringify(value, (_, each) => {
+    if (typeof each !== 'number' || Number.isFinite(each)) return each;
+    throw new GraphQLError('A number must be within the range of double precision', { nodes: node ?? null });
+  });
+  return value;
+}
+
 /** Made once: a list of records can have it for each value. */
 export const cannotBeRead = new UpstreamInvalidResponse('The service sent a value that cannot be read');
 
@@ -39,7 +48,10 @@ const ofService = (serialize: (value: unknown) => unknown) => (value: unknown) =
 /** How the scalars of `schema/base.graphql`, and those of GraphQL that the service can send wrong, read and write values. */
 export const scalars = {
   Int: { serialize: ofService(GraphQLInt.serialize) },
-  Float: { serialize: ofService(GraphQLFloat.serialize) },
+  Float: {
+    serialize: ofService(GraphQLFloat.serialize),
+    parseLiteral: (node: ValueNode) => finite(GraphQLFloat.parseLiteral(node), node),
+  },
   /** Passes on the text that the models have validated: parsing it into a Date would round it to milliseconds. */
   DateTime: { serialize: ofService(value => value) },
   /** Accepts any text. The resolver checks whether it is a date, since its error can name the argument. */
@@ -47,8 +59,8 @@ export const scalars = {
   Vector: { serialize: (value: unknown) => new ResponseVector(asVector(value)) },
   JSONObject: {
     serialize: ofService(asObject),
-    parseValue: (value: unknown) => asObject(value),
+    parseValue: (value: unknown) => finite(asObject(value)),
     parseLiteral: (node: ValueNode, variables?: Record<string, unknown> | null) =>
-      asObject(valueFromASTUntyped(node, variables), node),
+      finite(asObject(valueFromASTUntyped(node, variables), node), node),
   },
 };

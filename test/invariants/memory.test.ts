@@ -136,7 +136,7 @@ test('refuses bodies of the service that arrive at once beyond what the heap all
     response.writeHead(200, { 'content-type': 'application/json' });
     response.write(Buffer.alloc(8_000_000, ' '));
   };
-  const requests = times(20, fresh).map(market => transports.HTTP(gateway.url, 'key', [market], true));
+  const requests = times(30, fresh).map(market => transports.HTTP(gateway.url, 'key', [market], true));
   expect(await Promise.race(requests.map(({ outcome }) => outcome))).toEqual(['refused']);
   for (const request of requests) request.leave();
   await until(async () => (await metric('gateway_held_bytes')) === 0);

@@ -479,8 +479,8 @@ describe.each(allTiers)('a cache of %s', tiers => {
     const look = () => getOrLoad(cache, scope, lookup('a', { tag }), never);
     await look();
     expect((await look()).source).toBe('memory');
-    for (const isUnsettled of [true, false]) {
-      await cache.generations.renew(tag, isUnsettled);
+    for (const effect of ['unknown', 'done'] as const) {
+      await (await cache.generations.begin(tag))(effect);
       for (let time = 0; time < 2; time += 1) expect(await look()).toMatchObject({ source: 'network', freshUntil: 0 });
     }
     if (redis === undefined) {
@@ -495,6 +495,20 @@ describe.each(allTiers)('a cache of %s', tiers => {
     await cache.generations.renew(tag);
     expect(await look()).toMatchObject({ source: 'network', freshUntil: expect.any(Number) });
     expect((await look()).source).toBe('memory');
+  });
+
+  test('uses what it had cached before a write only if the write did nothing', async () => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const tag = `market:${randomUUID()}`;
+    const source = async () => (await getOrLoad(cache, scope, lookup('a', { tag }), never)).source;
+    await source();
+    for (const [effect, expected] of [
+      ['none', ['memory', 'memory']],
+      ['done', ['network', 'memory']],
+    ] as const) {
+      await (await cache.generations.begin(tag))(effect);
+      expect([await source(), await source()]).toEqual(expected);
+    }
   });
 
   test('never answers with a load that began before a write', async () => {
@@ -882,6 +896,25 @@ describe('Redis', () => {
       await source();
       expect(await source()).toBe('memory');
     }
+    expect(faults).toEqual([]);
+  });
+
+  test('nothing is cached from when a write is sent until it has ended, or for a minute if its process ends before', async () => {
+    const { redis, cache } = await ownRedis();
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    const elsewhere = cacheOver(redis);
+    const source = async () => (await getOrLoad(elsewhere, scope, lookup('a', { tag: 'market:7' }), never)).source;
+    await source();
+    expect(await source()).toBe('memory');
+    const [first, second] = [await cache.generations.begin('market:7'), await cache.generations.begin('market:7')];
+    expect([await source(), await source()]).toEqual(['network', 'network']);
+    expect(await redis.ttl(generationKey(redis, 'market:7'))).toBeLessThanOrEqual(60);
+    // Neither puts back what the other has begun, or is taken for the end of the other.
+    await second('none');
+    expect([await source(), await source()]).toEqual(['network', 'network']);
+    expect(await redis.ttl(generationKey(redis, 'market:7'))).toBeLessThanOrEqual(60);
+    await first('done');
+    expect([await source(), await source()]).toEqual(['network', 'network']);
     expect(faults).toEqual([]);
   });
 

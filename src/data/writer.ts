@@ -1,4 +1,5 @@
 import { AcceptedUnread, Conflict, UpstreamFailure } from '../errors.js';
+import type { WriteEffect } from './cache/generations.js';
 import { marketTag } from './cache/keys.js';
 import type { ReaderDeps } from './reader.js';
 import { parseReply, replyText } from './upstream/reply.js';
@@ -16,6 +17,14 @@ export interface Write<T> {
   parse(body: () => unknown): T;
 }
 
+/** What a write has done that failed. A conflict means that the cached state is outdated. */
+function effectOf(error: unknown): WriteEffect {
+  if (error instanceof AcceptedUnread || error instanceof Conflict) return 'done';
+  if (!(error instanceof UpstreamFailure)) return 'none';
+  // Whether it was sent, the service may have failed at something that it had done in part.
+  return error.extensions.retryable === false ? 'unknown' : 'done';
+}
+
 /**
  * Sends a write exactly once, and waits for its outcome even if the client disconnects: the outcome of an aborted write would be unknown.
  * @returns an AcceptedUnread in place of the result if only the response cannot be read: GraphQL reports it where the result is selected.
@@ -26,10 +35,9 @@ export async function sendWrite<T>(
   auth: RequestAuth,
   { request, market, restartsTag, parse }: Write<T>,
 ): Promise<T> {
-  const invalidate = async (isUnsettled = false) => {
-    const tags = [market && marketTag(market), restartsTag].filter(tag => tag !== undefined);
-    await Promise.all(tags.map(tag => cache.generations.renew(tag, isUnsettled)));
-  };
+  const tags = [market && marketTag(market), restartsTag].filter(tag => tag !== undefined);
+  const ends = await Promise.all(tags.map(tag => cache.generations.begin(tag)));
+  const end = (effect: WriteEffect) => Promise.all(ends.map(endOf => endOf(effect)));
   const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
   try {
     const value = await upstream.send(request, auth, reply => {
@@ -40,15 +48,12 @@ export async function sendWrite<T>(
         throw new AcceptedUnread();
       }
     });
-    await invalidate();
+    await end('done');
     for (const field of schemaDrift.fields) telemetry.drift(field);
     auth.metadata.noteSkipped(schemaDrift.skipped);
     return value;
   } catch (error) {
-    // A failed write may still have been carried out, or be so later; and a conflict means that the cached state is outdated.
-    const isFailure = error instanceof UpstreamFailure;
-    const isUnknown = isFailure && !(error instanceof AcceptedUnread) && error.extensions.retryable === false;
-    if (isFailure || error instanceof Conflict) await invalidate(isUnknown);
+    await end(effectOf(error));
     if (!(error instanceof AcceptedUnread)) throw error;
     return (restartsTag === undefined ? error : new AcceptedUnread('read the jobs to see what it started')) as never;
   }

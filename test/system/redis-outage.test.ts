@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import type { TestGateway } from '../support/gateway.js';
+import { addressesOn, ask, type TestGateway } from '../support/gateway.js';
 import { market, publishMarket, readMarket, recordCallsOf, startPair } from '../support/market-pair.js';
 import { moves } from '../support/moving-redis.js';
+import { buildProgram } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
+import { reply, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
 
 let sandbox: Sandbox;
@@ -38,6 +40,33 @@ test('while Redis is away reads come from the service, and a write in that time 
   } finally {
     await Promise.all([one.close(), other.close()]);
     await redis.stop();
+  }
+});
+
+test('after a gateway was killed in the middle of a write, no other one answers from before it', async () => {
+  let name = 'before';
+  const service = await startStubService(({ method }, response) => {
+    if (method === 'GET') reply(response, 200, { id: Number(market), name });
+    // The answer never comes.
+    else name = 'after';
+  });
+  const [redis, program] = await Promise.all([startRedis(), buildProgram()]);
+  const settings = { ...addressesOn(service.origin), REDIS_URL: redis.url, SESSION_SECRET: 's'.repeat(32) };
+  const gateways = await Promise.all([program.start(settings), program.start(settings)]);
+  const [killed, survivor] = gateways;
+  const answerOf = async ({ url }: { url: string }, text: string) =>
+    (await ask(`${url}/graphql`, text, {}, { 'x-api-key': 'k' })).data;
+  const read = `{ market(id: ${market}) { name } }`;
+  try {
+    for (const gateway of gateways) expect(await answerOf(gateway, read)).toEqual({ market: { name: 'before' } });
+    const writing = expect(answerOf(killed, publishMarket)).rejects.toThrow();
+    await until(() => name === 'after');
+    await killed.kill();
+    await writing;
+    expect(await answerOf(survivor, read)).toEqual({ market: { name: 'after' } });
+  } finally {
+    await Promise.all(gateways.map(gateway => gateway.kill()));
+    await Promise.all([redis.stop(), service.close()]);
   }
 });
 

@@ -24,10 +24,14 @@ export interface Generations {
   /**
    * Replaces the token of a tag, which invalidates all entries with this tag. If Redis cannot be reached, waits for as long as Redis takes to move to
    * another server. Never rejects: a token that could not be replaced in this time is replaced when Redis is back.
-   * @param isUnsettled whether the write may still be carried out: until a minute after the last write, the token is one under which nothing may be cached
-   *   (see `isUnsettled`).
    */
-  renew(tag: string, isUnsettled?: boolean): Promise<void>;
+  renew(tag: string): Promise<void>;
+  /**
+   * Replaces the token of a tag before a write is sent. Until the write has ended, or for a minute if this process ends before it, the token is one under
+   * which nothing may be cached (see `isUnsettled`). Never rejects, and waits no longer than for a command of Redis.
+   * @returns what ends the write: renews the tag, or puts the token from before back where nothing was written. Never rejects.
+   */
+  begin(tag: string): Promise<(effect: WriteEffect) => Promise<void>>;
   /**
    * The epoch of a scope, which each purge of this scope, or of all, replaces; empty if nothing was purged. It is a part of the keys of records and
    * responses, so that nothing from before the purge is found again: neither in memory nor in Redis, nor what a call brings that was running at the time.
@@ -36,6 +40,9 @@ export interface Generations {
   /** Reads the epochs from Redis. Without Redis it does nothing. Never rejects. */
   refresh(): Promise<void>;
 }
+
+/** What a write has done. Unknown: it may still be carried out, so nothing may be cached until a minute after the last write. */
+export type WriteEffect = 'done' | 'unknown' | 'none';
 
 /** How long a gateway may not know of a purge, in milliseconds. */
 export const refreshMs = 1_000;
@@ -47,8 +54,16 @@ const maxTags = 100_000;
 const payPauseMs = 100;
 
 const unsettledPrefix = 'unsettled-';
+const unsettledToken = () => `${unsettledPrefix}${randomUUID()}`;
 /** How long a write whose outcome is unknown may still be carried out, in seconds. */
 const unsettledSeconds = 60;
+
+/** What is known of the last write to a tag. */
+interface TaggedWrite {
+  isUnsettled: boolean;
+  /** The token that the write itself has set before it was sent. */
+  readonly begun?: string | undefined;
+}
 
 /** Whether a token stands for a state that may change without a further write through a gateway. Later writes do not settle it before its time. */
 export const isUnsettled = (token: string | null | undefined): boolean => token?.startsWith(unsettledPrefix) === true;
@@ -62,7 +77,7 @@ export function localGenerations(): Generations {
   const tokens = new LRUCache<string, string>(atMost(maxTags));
   const renewed = (tag: string, unsettled = false) => {
     const staysUnsettled = unsettled || isUnsettled(tokens.get(tag));
-    const token = staysUnsettled ? `${unsettledPrefix}${randomUUID()}` : randomUUID();
+    const token = staysUnsettled ? unsettledToken() : randomUUID();
     tokens.set(tag, token, { ttl: staysUnsettled ? unsettledSeconds * 1_000 : 0 });
     return token;
   };
@@ -72,8 +87,12 @@ export function localGenerations(): Generations {
     current: async tag => known(tag),
     // Only counts where tokens can be unknown.
     renewals: 0,
-    async renew(tag, unsettled) {
-      renewed(tag, unsettled);
+    async renew(tag) {
+      renewed(tag);
+    },
+    // With this process, what it has cached is gone too.
+    begin: async tag => async effect => {
+      if (effect !== 'none') renewed(tag, effect === 'unknown');
     },
     epochOf: () => '',
     async refresh() {},
@@ -83,28 +102,32 @@ export function localGenerations(): Generations {
 const keyOf = (namespace: FleetNamespace, tag: string) => `mig:generation:${namespace}:${tag}`;
 
 /** Sets a token, or only a new one, and returns the one before. @throws an error of Redis. */
-const setToken = (redis: RedisClient, key: string, token: string, onlyNew = false) =>
-  replacingOtherType(redis, key, () =>
-    onlyNew
-      ? redis.set(key, token, 'EX', lifetimeSeconds, 'NX', 'GET')
-      : redis.set(key, token, 'EX', lifetimeSeconds, 'GET'),
+const setToken = (redis: RedisClient, key: string, token: string, onlyNew = false) => {
+  const seconds = isUnsettled(token) ? unsettledSeconds : lifetimeSeconds;
+  return replacingOtherType(redis, key, () =>
+    onlyNew ? redis.set(key, token, 'EX', seconds, 'NX', 'GET') : redis.set(key, token, 'EX', seconds, 'GET'),
   );
+};
 
 /** Replaces the token of a tag in Redis, and returns the new one. @param write becomes unsettled where the token before was. @throws an error of Redis. */
 export async function renewGeneration(
   redis: RedisClient,
   namespace: FleetNamespace,
   tag: string,
-  write = { isUnsettled: false },
+  write: TaggedWrite = { isUnsettled: false },
 ): Promise<string> {
   const key = keyOf(namespace, tag);
   const token = randomUUID();
-  write.isUnsettled ||= isUnsettled(await setToken(redis, key, token));
+  const before = await setToken(redis, key, token);
+  write.isUnsettled ||= isUnsettled(before) && before !== write.begun;
   if (!write.isUnsettled) return token;
-  const unsettledToken = `${unsettledPrefix}${token}`;
-  await redis.set(key, unsettledToken, 'EX', unsettledSeconds);
-  return unsettledToken;
+  const unsettled = unsettledToken();
+  await setToken(redis, key, unsettled);
+  return unsettled;
 }
+
+/** Puts the token from before a write back, unless another write has replaced that of this one. KEYS: the token. ARGV: that of this one, the one before, seconds. */
+const restore = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3]) end`;
 
 /** The field of the purge of all scopes. */
 const all = 'all';
@@ -132,7 +155,7 @@ export async function writePurge(
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
   let renewals = 0;
   /** The last write to each tag whose new token is not in Redis yet. */
-  const owed = new Map<string, { isUnsettled: boolean }>();
+  const owed = new Map<string, TaggedWrite>();
   let failingSince = Number.POSITIVE_INFINITY;
   /** The tags that were renewed since a server of Redis was lost: its successor may have old tokens. Undefined until one is lost. */
   let renewed: LRUCache<string, true> | undefined;
@@ -198,21 +221,35 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
     }
   });
 
+  async function renew(tag: string, write: TaggedWrite): Promise<void> {
+    renewals += 1;
+    owed.set(tag, { ...write, isUnsettled: write.isUnsettled || owed.get(tag)?.isUnsettled === true });
+    await pay(tag);
+    if (!owed.has(tag)) return;
+    void payAll();
+    // Another tag may be renewed at the same time, although this one fails.
+    const giveUpAt = Math.min(failingSince, performance.now()) + moveMs;
+    while (owed.has(tag) && performance.now() < giveUpAt) await pause();
+  }
+
   return {
     known: () => undefined,
     current: async tag => (performance.now() >= trustedFrom && !owed.has(tag) ? currentOf(tag) : undefined),
     get renewals() {
       return renewals;
     },
-    async renew(tag, unsettled = false) {
-      renewals += 1;
-      owed.set(tag, { isUnsettled: unsettled || owed.get(tag)?.isUnsettled === true });
-      await pay(tag);
-      if (!owed.has(tag)) return;
-      void payAll();
-      // Another tag may be renewed at the same time, although this one fails.
-      const giveUpAt = Math.min(failingSince, performance.now()) + moveMs;
-      while (owed.has(tag) && performance.now() < giveUpAt) await pause();
+    renew: tag => renew(tag, { isUnsettled: false }),
+    async begin(tag) {
+      const token = unsettledToken();
+      const before = await guarded('SET', () => setToken(redis, keyOf(namespace, tag), token));
+      // If Redis may not have the token, what it has is not taken for that of this write.
+      const begun = before === undefined ? undefined : token;
+      return async effect => {
+        if (effect !== 'none') return renew(tag, { isUnsettled: effect === 'unknown' || isUnsettled(before), begun });
+        // Otherwise, nothing is cached for a minute.
+        if (before == null || !isToken(before) || isUnsettled(before)) return;
+        await guarded('EVAL', () => redis.eval(restore, 1, keyOf(namespace, tag), token, before, lifetimeSeconds));
+      };
     },
     epochOf: scope => `${epochs[all] ?? ''}${epochs[scope] ?? ''}`,
     refresh,

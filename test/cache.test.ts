@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import { Redis } from 'ioredis';
 import type { Scope } from '../src/auth/credentials.js';
 import { Cache } from '../src/data/cache/cache.js';
-import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
+import { isUnsettled, localGenerations, sharedGenerations, tokenOfEndedWrites } from '../src/data/cache/generations.js';
 import { keysOf } from '../src/data/cache/keys.js';
 import type { Load, Loaded, Lookup } from '../src/data/cache/lookup.js';
 import { createMemoryTier, createRedisTier, freshEntries, type MemoryTier } from '../src/data/cache/tiers.js';
@@ -914,8 +914,23 @@ describe('Redis', () => {
     expect([await source(), await source()]).toEqual(['network', 'network']);
     expect(await redis.ttl(generationKey(redis, 'market:7'))).toBeLessThanOrEqual(60);
     await first('done');
+    expect([await source(), await source()]).toEqual(['network', 'memory']);
+    const [third, fourth] = [await cache.generations.begin('market:7'), await cache.generations.begin('market:7')];
+    await third('unknown');
+    await fourth('done');
     expect([await source(), await source()]).toEqual(['network', 'network']);
     expect(faults).toEqual([]);
+  });
+
+  test('what is polled goes on as before while a write has not ended, and begins anew after it', async () => {
+    const { cache } = await ownRedis();
+    const token = tokenOfEndedWrites(cache.generations, 'jobs:7');
+    const before = await token();
+    const end = await cache.generations.begin('jobs:7');
+    expect(await token()).toBe(before);
+    expect(await tokenOfEndedWrites(cache.generations, 'jobs:7')()).not.toBe(before);
+    await end('unknown');
+    expect(isUnsettled(await token())).toBe(true);
   });
 
   test('that refuses one key and not another: no write waits longer than Redis takes to move', async () => {

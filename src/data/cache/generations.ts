@@ -53,31 +53,42 @@ const maxTags = 100_000;
 /** Between two attempts to write a token to Redis, in milliseconds. */
 const payPauseMs = 100;
 
-const unsettledPrefix = 'unsettled-';
-const unsettledToken = () => `${unsettledPrefix}${randomUUID()}`;
 /** How long a write whose outcome is unknown may still be carried out, in seconds. */
 const unsettledSeconds = 60;
-
-/** What is known of the last write to a tag. */
-interface TaggedWrite {
-  isUnsettled: boolean;
-  /** The token that the write itself has set before it was sent. */
-  readonly begun?: string | undefined;
-}
+/** Such a token names the writes that have not ended, and with a question mark those that may still be carried out: `unsettled-<write>+<write>?`. */
+const unsettledPrefix = 'unsettled-';
+const writesOf = (token: string | null) =>
+  (isUnsettled(token) && token?.slice(unsettledPrefix.length).split('+')) || [];
+const tokenOf = (writes: Iterable<string>) => unsettledPrefix + [...writes].join('+');
 
 /** Whether a token stands for a state that may change without a further write through a gateway. Later writes do not settle it before its time. */
 export const isUnsettled = (token: string | null | undefined): boolean => token?.startsWith(unsettledPrefix) === true;
 
-const tokenSchema = z.uuid();
-const isToken = (text: string | null): text is string =>
-  tokenSchema.safeParse(text?.replace(unsettledPrefix, '')).success;
+const tokenSchema = z.union([z.uuid(), z.string().regex(/^unsettled-[\da-f?+-]+$/)]);
+const isToken = (text: string | null): text is string => tokenSchema.safeParse(text).success;
+
+/** Reads the token of a tag, and passes over those of writes that have not ended. */
+export function tokenOfEndedWrites({ current }: Pick<Generations, 'current'>, tag: string) {
+  let ended: string | undefined;
+  return async () => {
+    const token = await current(tag);
+    if (!isUnsettled(token) || token?.includes('?')) ended = token;
+    return ended ?? token;
+  };
+}
+
+/** The writes that a new token has to name, besides those of the token before, and those that it names no longer. */
+interface TagWrites {
+  readonly unsettled: Set<string>;
+  readonly settled: Set<string>;
+}
 
 /** The generations of a process that shares its cache with no other process. A restart purges what it caches. */
 export function localGenerations(): Generations {
   const tokens = new LRUCache<string, string>(atMost(maxTags));
   const renewed = (tag: string, unsettled = false) => {
     const staysUnsettled = unsettled || isUnsettled(tokens.get(tag));
-    const token = staysUnsettled ? unsettledToken() : randomUUID();
+    const token = staysUnsettled ? tokenOf([`${randomUUID()}?`]) : randomUUID();
     tokens.set(tag, token, { ttl: staysUnsettled ? unsettledSeconds * 1_000 : 0 });
     return token;
   };
@@ -109,25 +120,24 @@ const setToken = (redis: RedisClient, key: string, token: string, onlyNew = fals
   );
 };
 
-/** Replaces the token of a tag in Redis, and returns the new one. @param write becomes unsettled where the token before was. @throws an error of Redis. */
+/** Replaces the token of a tag in Redis. Returns the new one and the one before. @throws an error of Redis; `writes` then holds what the next attempt needs. */
 export async function renewGeneration(
   redis: RedisClient,
   namespace: FleetNamespace,
   tag: string,
-  write: TaggedWrite = { isUnsettled: false },
-): Promise<string> {
+  { unsettled, settled }: TagWrites = { unsettled: new Set(), settled: new Set() },
+) {
   const key = keyOf(namespace, tag);
   const token = randomUUID();
   const before = await setToken(redis, key, token);
-  write.isUnsettled ||= isUnsettled(before) && before !== write.begun;
-  if (!write.isUnsettled) return token;
-  const unsettled = unsettledToken();
-  await setToken(redis, key, unsettled);
-  return unsettled;
+  for (const write of writesOf(before)) if (!settled.has(write)) unsettled.add(write);
+  if (unsettled.size === 0) return { token, before };
+  await setToken(redis, key, tokenOf(unsettled));
+  return { token: tokenOf(unsettled), before };
 }
 
 /** Puts the token from before a write back, unless another write has replaced that of this one. KEYS: the token. ARGV: that of this one, the one before, seconds. */
-const restore = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3]) end`;
+const restore = `return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])`;
 
 /** The field of the purge of all scopes. */
 const all = 'all';
@@ -155,7 +165,7 @@ export async function writePurge(
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
   let renewals = 0;
   /** The last write to each tag whose new token is not in Redis yet. */
-  const owed = new Map<string, TaggedWrite>();
+  const owed = new Map<string, TagWrites>();
   let failingSince = Number.POSITIVE_INFINITY;
   /** The tags that were renewed since a server of Redis was lost: its successor may have old tokens. Undefined until one is lost. */
   let renewed: LRUCache<string, true> | undefined;
@@ -195,7 +205,7 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
         telemetry.malformed('generation');
       }
       const renewing = renewed;
-      const token = await renewGeneration(redis, namespace, tag);
+      const { token } = await renewGeneration(redis, namespace, tag);
       renewing?.set(tag, true);
       return token;
     });
@@ -221,9 +231,13 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
     }
   });
 
-  async function renew(tag: string, write: TaggedWrite): Promise<void> {
+  async function renew(tag: string, settled: readonly string[] = [], unsettled: readonly string[] = []): Promise<void> {
     renewals += 1;
-    owed.set(tag, { ...write, isUnsettled: write.isUnsettled || owed.get(tag)?.isUnsettled === true });
+    const before = owed.get(tag);
+    owed.set(tag, {
+      unsettled: new Set([...(before?.unsettled ?? []), ...unsettled]),
+      settled: new Set([...(before?.settled ?? []), ...settled]),
+    });
     await pay(tag);
     if (!owed.has(tag)) return;
     void payAll();
@@ -238,17 +252,17 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
     get renewals() {
       return renewals;
     },
-    renew: tag => renew(tag, { isUnsettled: false }),
+    renew: tag => renew(tag),
     async begin(tag) {
-      const token = unsettledToken();
-      const before = await guarded('SET', () => setToken(redis, keyOf(namespace, tag), token));
-      // If Redis may not have the token, what it has is not taken for that of this write.
-      const begun = before === undefined ? undefined : token;
+      const write = randomUUID();
+      const begun = { unsettled: new Set([write]), settled: new Set<string>() };
+      const { before = null } = (await guarded('SET', () => renewGeneration(redis, namespace, tag, begun))) ?? {};
+      const putBack = () =>
+        redis.eval(restore, 1, keyOf(namespace, tag), tokenOf([write]), `${before}`, lifetimeSeconds);
       return async effect => {
-        if (effect !== 'none') return renew(tag, { isUnsettled: effect === 'unknown' || isUnsettled(before), begun });
-        // Otherwise, nothing is cached for a minute.
-        if (before == null || !isToken(before) || isUnsettled(before)) return;
-        await guarded('EVAL', () => redis.eval(restore, 1, keyOf(namespace, tag), token, before, lifetimeSeconds));
+        const isLikeBefore =
+          effect === 'none' && isToken(before) && !isUnsettled(before) && (await guarded('EVAL', putBack));
+        if (!isLikeBefore) await renew(tag, [write], effect === 'unknown' ? [`${write}?`] : []);
       };
     },
     epochOf: scope => `${epochs[all] ?? ''}${epochs[scope] ?? ''}`,

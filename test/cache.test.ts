@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import { Redis } from 'ioredis';
 import type { Scope } from '../src/auth/credentials.js';
 import { Cache } from '../src/data/cache/cache.js';
-import { isUnsettled, localGenerations, sharedGenerations, tokenOfEndedWrites } from '../src/data/cache/generations.js';
+import { isUnsettled, localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
 import { keysOf } from '../src/data/cache/keys.js';
 import type { Load, Loaded, Lookup } from '../src/data/cache/lookup.js';
 import { createMemoryTier, createRedisTier, freshEntries, type MemoryTier } from '../src/data/cache/tiers.js';
@@ -903,34 +903,70 @@ describe('Redis', () => {
     const { redis, cache } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
     const elsewhere = cacheOver(redis);
+    const begin = () => cache.generations.begin('market:7');
     const source = async () => (await getOrLoad(elsewhere, scope, lookup('a', { tag: 'market:7' }), never)).source;
-    await source();
-    expect(await source()).toBe('memory');
-    const [first, second] = [await cache.generations.begin('market:7'), await cache.generations.begin('market:7')];
-    expect([await source(), await source()]).toEqual(['network', 'network']);
-    expect(await redis.ttl(generationKey(redis, 'market:7'))).toBeLessThanOrEqual(60);
-    // Neither puts back what the other has begun, or is taken for the end of the other.
-    await second('none');
-    expect([await source(), await source()]).toEqual(['network', 'network']);
-    expect(await redis.ttl(generationKey(redis, 'market:7'))).toBeLessThanOrEqual(60);
-    await first('done');
-    expect([await source(), await source()]).toEqual(['network', 'memory']);
-    const [third, fourth] = [await cache.generations.begin('market:7'), await cache.generations.begin('market:7')];
-    await third('unknown');
-    await fourth('done');
-    expect([await source(), await source()]).toEqual(['network', 'network']);
+    const sources = async () => [await source(), await source()];
+    async function isUncached(): Promise<void> {
+      expect(await sources()).toEqual(['network', 'network']);
+      const seconds = await redis.ttl(generationKey(redis, 'market:7'));
+      expect(seconds).toBeGreaterThan(0);
+      expect(seconds).toBeLessThanOrEqual(60);
+    }
+    const isCachedAnew = async () => expect(await sources()).toEqual(['network', 'memory']);
+
+    await isCachedAnew();
+    for (const effects of [
+      ['none', 'done'],
+      ['done', 'none'],
+      ['done', 'done'],
+    ] as const) {
+      const writes = await Promise.all(effects.map(begin));
+      await isUncached();
+      await writes[0]?.(effects[0]);
+      await isUncached();
+      await writes[1]?.(effects[1]);
+      await isCachedAnew();
+    }
+    const [first, second] = await Promise.all([begin(), begin()]);
+    await Promise.all([first('none'), second('none')]);
+    expect(await sources()).toEqual(['memory', 'memory']);
+
+    // A write that has done nothing undoes no renewal.
+    const refused = await begin();
+    await cache.generations.renew('market:7');
+    await refused('none');
+    await isCachedAnew();
+
+    for (let count = 0; count < 100; count += 1) await (await begin())('unknown');
+    await (await begin())('done');
+    await (await begin())('none');
+    await isUncached();
+    expect(await redis.strlen(generationKey(redis, 'market:7'))).toBeLessThan(100);
     expect(faults).toEqual([]);
   });
 
-  test('what is polled goes on as before while a write has not ended, and begins anew after it', async () => {
-    const { cache } = await ownRedis();
-    const token = tokenOfEndedWrites(cache.generations, 'jobs:7');
-    const before = await token();
-    const end = await cache.generations.begin('jobs:7');
-    expect(await token()).toBe(before);
-    expect(await tokenOfEndedWrites(cache.generations, 'jobs:7')()).not.toBe(before);
-    await end('unknown');
-    expect(isUnsettled(await token())).toBe(true);
+  test('a token of the version before, which names no writes, stays unsettled after other writes', async () => {
+    const { redis, cache, admin } = await ownRedis();
+    await admin.set(generationKey(redis, 'market:7'), `unsettled-${randomUUID()}`, 'EX', 60);
+    for (const effect of ['none', 'done'] as const) {
+      await (await cache.generations.begin('market:7'))(effect);
+      expect(isUnsettled(await cache.generations.current('market:7'))).toBe(true);
+    }
+  });
+
+  test('what is polled goes on as before while a write has not ended, and begins anew after one that did something', async () => {
+    const { redis, cache } = await ownRedis();
+    const tokens = () => Promise.all([cache, cacheOver(redis)].map(({ generations }) => generations.settled('jobs:7')));
+    const before = await tokens();
+    expect(before[0]).toBe(before[1]);
+    for (const effect of ['none', 'unknown'] as const) {
+      const end = await cache.generations.begin('jobs:7');
+      expect(await tokens()).toEqual(before);
+      await end(effect);
+    }
+    const after = await tokens();
+    expect(after[0]).toBe(after[1]);
+    expect(after).not.toEqual(before);
   });
 
   test('that refuses one key and not another: no write waits longer than Redis takes to move', async () => {
@@ -941,7 +977,7 @@ describe('Redis', () => {
     const writes = ['market:7', 'market:8'].map(tag => cache.generations.renew(tag));
     redis.stream.uncork();
     await writes[1];
-    expect(faults).toEqual(['SET']);
+    expect(faults).toEqual(['EVAL']);
     const now = performance.now.bind(performance);
     jest.spyOn(performance, 'now').mockImplementation(() => now() + 5 * second);
     await Promise.all(writes);
@@ -967,7 +1003,7 @@ describe('Redis', () => {
     const writing = cache.generations.renew('market:7').then(() => {
       isWritten = true;
     });
-    await until(() => faults.includes('SET'));
+    await until(() => faults.includes('EVAL'));
     expect(isWritten).toBe(false);
     network.restore();
     await writing;

@@ -17,12 +17,10 @@ export interface Write<T> {
   parse(body: () => unknown): T;
 }
 
-/** What a write has done that failed. A conflict means that the cached state is outdated. */
+/** What a failed write has done. A conflict means that the cached state is outdated. What may be retried was not sent. */
 function effectOf(error: unknown): WriteEffect {
   if (error instanceof AcceptedUnread || error instanceof Conflict) return 'done';
-  if (!(error instanceof UpstreamFailure)) return 'none';
-  // Whether it was sent, the service may have failed at something that it had done in part.
-  return error.extensions.retryable === false ? 'unknown' : 'done';
+  return error instanceof UpstreamFailure && error.extensions.retryable === false ? 'unknown' : 'none';
 }
 
 /**

@@ -23,7 +23,7 @@ function asObject(value: unknown, node?: ASTNode): object {
   return value;
 }
 
-/** Of a client. @throws GraphQLError for a number that is read as infinity, such as `1e400`: in JSON it would be null. */
+/** A value of a client. @throws GraphQLError for a number that is read as infinity, such as `1e400`: in JSON it would be null. */
 function finite<T>(value: T, node?: ASTNode): T {
   JSON.stringify(value, (_, each) => {
     if (typeof each !== 'number' || Number.isFinite(each)) return each;
@@ -45,12 +45,15 @@ const ofService = (serialize: (value: unknown) => unknown) => (value: unknown) =
   throw cannotBeRead;
 };
 
+/** Taken now: `createSchema` replaces the methods of GraphQL's own scalars in place. */
+const { parseLiteral: floatOf } = GraphQLFloat;
+
 /** How the scalars of `schema/base.graphql`, and those of GraphQL that the service can send wrong, read and write values. */
 export const scalars = {
   Int: { serialize: ofService(GraphQLInt.serialize) },
   Float: {
     serialize: ofService(GraphQLFloat.serialize),
-    parseLiteral: (node: ValueNode) => finite(GraphQLFloat.parseLiteral(node), node),
+    parseLiteral: (node: ValueNode) => finite(floatOf(node), node),
   },
   /** Passes on the text that the models have validated: parsing it into a Date would round it to milliseconds. */
   DateTime: { serialize: ofService(value => value) },

@@ -17,9 +17,11 @@ import type { FleetNamespace } from '../shared-store.js';
 export interface Generations {
   /** The current token. Undefined if Redis cannot be asked for it; entries with this tag must not be used then. */
   current(tag: string): Promise<string | undefined>;
+  /** The token that is current again once all writes have ended, if they do nothing. Undefined as above. */
+  settled(tag: string): Promise<string | undefined>;
   /** The current token if this process knows it without a call to Redis; undefined if it is in Redis, where another process may replace it. */
   known(tag: string): string | undefined;
-  /** How many tokens this process has replaced, or is replacing. */
+  /** How often this process has renewed a token, or is renewing it. */
   readonly renewals: number;
   /**
    * Replaces the token of a tag, which invalidates all entries with this tag. If Redis cannot be reached, waits for as long as Redis takes to move to
@@ -27,9 +29,9 @@ export interface Generations {
    */
   renew(tag: string): Promise<void>;
   /**
-   * Replaces the token of a tag before a write is sent. Until the write has ended, or for a minute if this process ends before it, the token is one under
-   * which nothing may be cached (see `isUnsettled`). Never rejects, and waits no longer than for a command of Redis.
-   * @returns what ends the write: renews the tag, or puts the token from before back where nothing was written. Never rejects.
+   * Call it before a write is sent. Until the write has ended, or for a minute if this process ends before it, the token is one under which nothing may be
+   * cached (see `isUnsettled`). Never rejects, and waits no longer than for a command of Redis.
+   * @returns what ends the write, and renews the token if the write has done something. Never rejects.
    */
   begin(tag: string): Promise<(effect: WriteEffect) => Promise<void>>;
   /**
@@ -41,7 +43,7 @@ export interface Generations {
   refresh(): Promise<void>;
 }
 
-/** What a write has done. Unknown: it may still be carried out, so nothing may be cached until a minute after the last write. */
+/** What a write has done. After an unknown effect, it may still be carried out: nothing may be cached until a minute after the last write. */
 export type WriteEffect = 'done' | 'unknown' | 'none';
 
 /** How long a gateway may not know of a purge, in milliseconds. */
@@ -55,40 +57,21 @@ const payPauseMs = 100;
 
 /** How long a write whose outcome is unknown may still be carried out, in seconds. */
 const unsettledSeconds = 60;
-/** Such a token names the writes that have not ended, and with a question mark those that may still be carried out: `unsettled-<write>+<write>?`. */
+/** Of `unsettled-<token>+<write>+<write>`: the token, and the writes that have not ended. A question mark stands for those that may still be carried out. */
 const unsettledPrefix = 'unsettled-';
-const writesOf = (token: string | null) =>
-  (isUnsettled(token) && token?.slice(unsettledPrefix.length).split('+')) || [];
-const tokenOf = (writes: Iterable<string>) => unsettledPrefix + [...writes].join('+');
 
-/** Whether a token stands for a state that may change without a further write through a gateway. Later writes do not settle it before its time. */
+/** Whether a token stands for a state that may change at any time, by a write that has not ended or that may still be carried out. */
 export const isUnsettled = (token: string | null | undefined): boolean => token?.startsWith(unsettledPrefix) === true;
 
-const tokenSchema = z.union([z.uuid(), z.string().regex(/^unsettled-[\da-f?+-]+$/)]);
+const tokenSchema = z.string().regex(/^(?:unsettled-)?[\da-f-]{36}(?:\+[\da-f?]+)*$/);
 const isToken = (text: string | null): text is string => tokenSchema.safeParse(text).success;
-
-/** Reads the token of a tag, and passes over those of writes that have not ended. */
-export function tokenOfEndedWrites({ current }: Pick<Generations, 'current'>, tag: string) {
-  let ended: string | undefined;
-  return async () => {
-    const token = await current(tag);
-    if (!isUnsettled(token) || token?.includes('?')) ended = token;
-    return ended ?? token;
-  };
-}
-
-/** The writes that a new token has to name, besides those of the token before, and those that it names no longer. */
-interface TagWrites {
-  readonly unsettled: Set<string>;
-  readonly settled: Set<string>;
-}
 
 /** The generations of a process that shares its cache with no other process. A restart purges what it caches. */
 export function localGenerations(): Generations {
   const tokens = new LRUCache<string, string>(atMost(maxTags));
   const renewed = (tag: string, unsettled = false) => {
     const staysUnsettled = unsettled || isUnsettled(tokens.get(tag));
-    const token = staysUnsettled ? tokenOf([`${randomUUID()}?`]) : randomUUID();
+    const token = staysUnsettled ? `${unsettledPrefix}${randomUUID()}` : randomUUID();
     tokens.set(tag, token, { ttl: staysUnsettled ? unsettledSeconds * 1_000 : 0 });
     return token;
   };
@@ -96,6 +79,7 @@ export function localGenerations(): Generations {
   return {
     known,
     current: async tag => known(tag),
+    settled: async tag => known(tag),
     // Only counts where tokens can be unknown.
     renewals: 0,
     async renew(tag) {
@@ -112,32 +96,45 @@ export function localGenerations(): Generations {
 
 const keyOf = (namespace: FleetNamespace, tag: string) => `mig:generation:${namespace}:${tag}`;
 
-/** Sets a token, or only a new one, and returns the one before. @throws an error of Redis. */
-const setToken = (redis: RedisClient, key: string, token: string, onlyNew = false) => {
-  const seconds = isUnsettled(token) ? unsettledSeconds : lifetimeSeconds;
-  return replacingOtherType(redis, key, () =>
-    onlyNew ? redis.set(key, token, 'EX', seconds, 'NX', 'GET') : redis.set(key, token, 'EX', seconds, 'GET'),
-  );
-};
+/** How a token changes. */
+interface Change {
+  /** Replaces the token, which invalidates all entries. */
+  readonly renews: boolean;
+  /** A write that begins or ends. */
+  readonly write?: string | undefined;
+  /** What is in the list of writes instead of it. */
+  readonly mark?: string | undefined;
+}
 
-/** Replaces the token of a tag in Redis. Returns the new one and the one before. @throws an error of Redis; `writes` then holds what the next attempt needs. */
-export async function renewGeneration(
+/**
+ * Changes a token, and returns it. KEYS: the token. ARGV: a new one; whether that takes its place; a write that is taken from the list; what is added to the
+ * list; for how many seconds Redis keeps a token without writes, and one with writes.
+ */
+const change = `
+  local value = redis.call('GET', KEYS[1]) or ARGV[1]
+  local token, writes = value:match('^unsettled%-([^+]+)(.*)')
+  -- The version before named no writes.
+  if writes == '' then writes = '+?' end
+  if not token then token, writes = value, '' end
+  if ARGV[2] == 'true' then token = ARGV[1] end
+  writes = writes:gsub('%+' .. ARGV[3], '')
+  if not writes:find(ARGV[4], 1, true) then writes = writes .. ARGV[4] end
+  if writes ~= '' then token = 'unsettled-' .. token .. writes end
+  redis.call('SET', KEYS[1], token, 'EX', ARGV[writes == '' and 5 or 6])
+  return token`;
+
+/** Changes the token of a tag in Redis, by default to a new one. Returns it. @throws an error of Redis. */
+export async function changeGeneration(
   redis: RedisClient,
   namespace: FleetNamespace,
   tag: string,
-  { unsettled, settled }: TagWrites = { unsettled: new Set(), settled: new Set() },
-) {
+  { renews, write = 'none', mark = '' }: Change = { renews: true },
+): Promise<string> {
   const key = keyOf(namespace, tag);
-  const token = randomUUID();
-  const before = await setToken(redis, key, token);
-  for (const write of writesOf(before)) if (!settled.has(write)) unsettled.add(write);
-  if (unsettled.size === 0) return { token, before };
-  await setToken(redis, key, tokenOf(unsettled));
-  return { token: tokenOf(unsettled), before };
+  const run = () =>
+    redis.eval(change, 1, key, randomUUID(), `${renews}`, write, mark, lifetimeSeconds, unsettledSeconds);
+  return (await replacingOtherType(redis, key, run)) as string;
 }
-
-/** Puts the token from before a write back, unless another write has replaced that of this one. KEYS: the token. ARGV: that of this one, the one before, seconds. */
-const restore = `return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])`;
 
 /** The field of the purge of all scopes. */
 const all = 'all';
@@ -165,7 +162,7 @@ export async function writePurge(
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
   let renewals = 0;
   /** The last write to each tag whose new token is not in Redis yet. */
-  const owed = new Map<string, TagWrites>();
+  const owed = new Map<string, Change>();
   let failingSince = Number.POSITIVE_INFINITY;
   /** The tags that were renewed since a server of Redis was lost: its successor may have old tokens. Undefined until one is lost. */
   let renewed: LRUCache<string, true> | undefined;
@@ -199,13 +196,16 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
       if (renewed === undefined || renewed.has(tag)) {
         // Reads as a write does, so that a Redis that refuses writes, such as a replica or a full one, is not trusted: it would miss the next renewal.
         const token = randomUUID();
-        const before = await setToken(redis, keyOf(namespace, tag), token, true);
+        const key = keyOf(namespace, tag);
+        const before = await replacingOtherType(redis, key, () =>
+          redis.set(key, token, 'EX', lifetimeSeconds, 'NX', 'GET'),
+        );
         if (before === null) return token;
         if (isToken(before)) return before;
         telemetry.malformed('generation');
       }
       const renewing = renewed;
-      const { token } = await renewGeneration(redis, namespace, tag);
+      const token = await changeGeneration(redis, namespace, tag);
       renewing?.set(tag, true);
       return token;
     });
@@ -213,7 +213,7 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
   async function pay(tag: string): Promise<void> {
     const write = owed.get(tag);
     try {
-      await countFaults(telemetry, 'SET', () => renewGeneration(redis, namespace, tag, write));
+      await countFaults(telemetry, 'EVAL', () => changeGeneration(redis, namespace, tag, write));
       failingSince = Number.POSITIVE_INFINITY;
       if (owed.get(tag) === write) owed.delete(tag);
     } catch {
@@ -231,13 +231,10 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
     }
   });
 
-  async function renew(tag: string, settled: readonly string[] = [], unsettled: readonly string[] = []): Promise<void> {
+  async function renew(tag: string, write?: string, mark?: string): Promise<void> {
     renewals += 1;
-    const before = owed.get(tag);
-    owed.set(tag, {
-      unsettled: new Set([...(before?.unsettled ?? []), ...unsettled]),
-      settled: new Set([...(before?.settled ?? []), ...settled]),
-    });
+    // Of writes that ended while Redis was away, only the last is taken from the list: the others leave it in a minute.
+    owed.set(tag, { renews: true, write, mark: mark ?? owed.get(tag)?.mark });
     await pay(tag);
     if (!owed.has(tag)) return;
     void payAll();
@@ -246,23 +243,25 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
     while (owed.has(tag) && performance.now() < giveUpAt) await pause();
   }
 
+  const current = async (tag: string) =>
+    performance.now() >= trustedFrom && !owed.has(tag) ? currentOf(tag) : undefined;
+
   return {
     known: () => undefined,
-    current: async tag => (performance.now() >= trustedFrom && !owed.has(tag) ? currentOf(tag) : undefined),
+    current,
+    settled: async tag => (await current(tag))?.replace(/^unsettled-|\+.*/g, ''),
     get renewals() {
       return renewals;
     },
     renew: tag => renew(tag),
     async begin(tag) {
-      const write = randomUUID();
-      const begun = { unsettled: new Set([write]), settled: new Set<string>() };
-      const { before = null } = (await guarded('SET', () => renewGeneration(redis, namespace, tag, begun))) ?? {};
-      const putBack = () =>
-        redis.eval(restore, 1, keyOf(namespace, tag), tokenOf([write]), `${before}`, lifetimeSeconds);
+      const write = randomUUID().replaceAll('-', '');
+      const keep = (mark = '') =>
+        guarded('EVAL', () => changeGeneration(redis, namespace, tag, { renews: false, write, mark }));
+      await keep(`+${write}`);
       return async effect => {
-        const isLikeBefore =
-          effect === 'none' && isToken(before) && !isUnsettled(before) && (await guarded('EVAL', putBack));
-        if (!isLikeBefore) await renew(tag, [write], effect === 'unknown' ? [`${write}?`] : []);
+        if (effect === 'none') await keep();
+        else await renew(tag, write, effect === 'unknown' ? '+?' : undefined);
       };
     },
     epochOf: scope => `${epochs[all] ?? ''}${epochs[scope] ?? ''}`,

@@ -6,7 +6,7 @@ import { type Config, readConfig } from '../../config/config.js';
 import { failureInWords } from '../../observability/warnings.js';
 import { connectForCommand, databaseOf, type RedisClient } from '../redis.js';
 import { fleetNamespace } from '../shared-store.js';
-import { refreshMs, renewGeneration, writePurge } from './generations.js';
+import { changeGeneration, refreshMs, writePurge } from './generations.js';
 import { jobsTag, marketTag } from './keys.js';
 
 /** `npm run purge`: makes the gateways of a fleet forget what they cached. Runs with the environment of a gateway. */
@@ -29,7 +29,7 @@ async function purge(env: Record<string, string | undefined>, args: readonly str
   try {
     const fleet = fleetNamespace(databaseOf(redis), config.upstream);
     if (market !== undefined) {
-      for (const tag of [marketTag(market), jobsTag(market)]) await renewGeneration(redis, fleet, tag);
+      for (const tag of [marketTag(market), jobsTag(market)]) await changeGeneration(redis, fleet, tag);
       return `Purged market ${market}: each gateway reads it from the service again.`;
     }
     const scopes = hash === undefined ? [] : scopesOf(config, hash);

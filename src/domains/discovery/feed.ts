@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { tokenOfEndedWrites } from '../../data/cache/generations.js';
 import { jobsTag, marketTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
@@ -52,7 +51,7 @@ export const jobProgress =
         // Without the history, which is not sent: it differs each time where the service lists one job twice.
         same: (one, other) => isDeepStrictEqual({ ...one, history: null }, { ...other, history: null }),
         isFinal: ({ finished }) => finished,
-        generation: tokenOfEndedWrites(deps.cache.generations, jobsTag(marketId)),
+        generation: () => deps.cache.generations.settled(jobsTag(marketId)),
       },
       cancellation.signal,
     );

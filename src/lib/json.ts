@@ -9,6 +9,9 @@ export const bracket = byteOf('[');
 export const closingBracket = byteOf(']');
 export const brace = byteOf('{');
 const closingBrace = byteOf('}');
+const letterU = byteOf('u');
+/** The digits of U+FFFD. */
+const replacement = Buffer.from('fffd');
 export const space = byteOf(' ');
 export const otherSpaces: readonly number[] = ['\n', '\r', '\t'].map(byteOf);
 
@@ -34,14 +37,37 @@ interface JsonExcess {
   readonly value: number;
 }
 
-/** Where an escape begins: behind no backslash, or an even number of them. */
-const escapeStart = String.raw`(?<=(?<!\\)(?:\\\\)*)`;
-const [high, low] = [String.raw`\\ud[89ab][\da-f]{2}`, String.raw`\\ud[c-f][\da-f]{2}`];
-/** Half a surrogate pair, which only an escape can write. The look-ahead comes first, so that a run of backslashes is looked at once. */
-const half = new RegExp(
-  `(?=${high})${escapeStart}${high}(?!${low})|(?=${low})${escapeStart}(?<!${escapeStart}${high})${low}`,
-  'gi',
-);
+/** The hexadecimal digit that a byte stands for; NaN for another byte. */
+function digitOf(byte = 0): number {
+  const letter = byte | 0x20;
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN;
+}
+
+/** The UTF-16 code unit of an escape such as `\ud83d`; NaN for another escape, or none. */
+function escapedUnit(json: Buffer, at: number): number {
+  if (json[at] !== backslash || json[at + 1] !== letterU) return Number.NaN;
+  const high = digitOf(json[at + 2]) * 16 + digitOf(json[at + 3]);
+  const low = digitOf(json[at + 4]) * 16 + digitOf(json[at + 5]);
+  return high * 256 + low;
+}
+
+/** A copy of a JSON text in well-formed Unicode: half a surrogate pair, which only an escape can write, becomes U+FFFD. */
+function wellFormedJson(text: Buffer): Buffer {
+  const json = Buffer.from(text);
+  for (let at = 0; at < json.length; at += 1) {
+    if (json[at] !== backslash) continue;
+    const unit = escapedUnit(json, at);
+    if (unit >= 0xd800 && unit <= 0xdfff) {
+      const next = escapedUnit(json, at + 6);
+      if (unit <= 0xdbff && next >= 0xdc00 && next <= 0xdfff) at += 6;
+      else for (let digit = 0; digit < 4; digit += 1) json[at + 2 + digit] = replacement[digit] as number;
+    }
+    // Behind the letter of the escape: it may be a backslash.
+    at += 1;
+  }
+  return json;
+}
 
 declare const boundedBrand: unique symbol;
 
@@ -109,9 +135,8 @@ export function boundedJson(json: Buffer, bounds: JsonBounds): BoundedJson | Jso
     if (members > bounds.members) return { measure: 'members', value: members };
     start = at + 1;
   }
-  const text = json.toString();
   const hasSurrogates = json.includes('\\ud') || json.includes('\\uD');
-  return (hasSurrogates ? text.replace(half, '\\ufffd') : text) as BoundedJson;
+  return (hasSurrogates ? wellFormedJson(json) : json).toString() as BoundedJson;
 }
 
 /** The JSON object in a body. Empty if there is none, or if it holds too much. */

@@ -1059,7 +1059,7 @@ describe('the response of an endpoint', () => {
     request.socket.end(`HTTP/1.1 ${line}\r\n\r\n`);
   const answer200 = 'Answer 200 with JSON that has `title` and `message`.';
   const redirected = 'with a redirect to another address; redirects are not followed. Register the final address.';
-  const unreadable = 'with a body that is not JSON, or lacks one of its members';
+  const unreadable = 'with a body that is not JSON, holds too much, or lacks one of its members';
   const explained: [string, Answer, string | null][] = [
     ['200', json(200, words), null],
     ['200 without a body', raw(200, ''), `The endpoint answered 200 without a body. ${answer200}`],

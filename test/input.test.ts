@@ -134,6 +134,16 @@ describe('the list of events', () => {
     expect(service.calls).toEqual([]);
   });
 
+  test('takes a number as an identifier only where JSON keeps all its digits', async () => {
+    const query = 'query ($id: ID!) { observation(id: $id) { id } }';
+    expect((await gateway.query(query, { id: 2 ** 53 - 1 })).errors).toBeUndefined();
+    service.calls.length = 0;
+    for (const id of [2 ** 53, 1e21, 1.5]) {
+      expect(codesOf((await gateway.query(query, { id })).errors)).toEqual(badInput('id'));
+    }
+    expect(service.calls).toEqual([]);
+  });
+
   test('takes other numbers in a document', async () => {
     for (const min of ['1', '-0.5', '1e308', '5e-324']) {
       const query = `{ market(id: 1) { companies(filter: { actualRevenue: { min: ${min} } }) { totalCount } } }`;

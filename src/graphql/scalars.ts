@@ -1,4 +1,12 @@
-import { type ASTNode, GraphQLError, GraphQLFloat, GraphQLInt, type ValueNode, valueFromASTUntyped } from 'graphql';
+import {
+  type ASTNode,
+  GraphQLError,
+  GraphQLFloat,
+  GraphQLID,
+  GraphQLInt,
+  type ValueNode,
+  valueFromASTUntyped,
+} from 'graphql';
 import { isUnreadable } from '../data/upstream/schema-drift.js';
 import { Vector } from '../data/vector.js';
 import { UpstreamInvalidResponse } from '../errors.js';
@@ -46,7 +54,7 @@ const ofService = (serialize: (value: unknown) => unknown) => (value: unknown) =
 };
 
 /** Taken now: `createSchema` replaces the methods of GraphQL's own scalars in place. */
-const { parseLiteral: floatOf } = GraphQLFloat;
+const [{ parseLiteral: floatOf }, { parseValue: idOf }] = [GraphQLFloat, GraphQLID];
 
 /** How the scalars of `schema/base.graphql`, and those of GraphQL that the service can send wrong, read and write values. */
 export const scalars = {
@@ -54,6 +62,13 @@ export const scalars = {
   Float: {
     serialize: ofService(GraphQLFloat.serialize),
     parseLiteral: (node: ValueNode) => finite(floatOf(node), node),
+  },
+  ID: {
+    /** Of a larger number, JSON has lost digits. */
+    parseValue(value: unknown) {
+      if (typeof value !== 'number' || Number.isSafeInteger(value)) return idOf(value);
+      throw new GraphQLError('An ID that is a number must be whole and at most 2^53 - 1: send it as a string');
+    },
   },
   /** Passes on the text that the models have validated: parsing it into a Date would round it to milliseconds. */
   DateTime: { serialize: ofService(value => value) },

@@ -141,7 +141,7 @@ function explanationOfResponse(status: number, body: EndpointContent | undefined
       const found =
         body?.length === 0
           ? 'without a body'
-          : `with a body that is ${body === undefined ? 'too large' : 'not JSON, or lacks one of its members'}`;
+          : `with a body that is ${body === undefined ? 'too large' : 'not JSON, holds too much, or lacks one of its members'}`;
       return `${came} ${found}. ${rightAnswer(status)}`;
     }
   }

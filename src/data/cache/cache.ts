@@ -15,7 +15,7 @@ export class Cache {
 
   /** @param tiers fastest first. */
   constructor(tiers: Pick<CacheState, 'memory' | 'redis'>, generations: Generations, telemetry: Telemetry) {
-    this.#state = { ...tiers, generations, inFlight: new Map() };
+    this.#state = { ...tiers, inFlight: new Map() };
     this.generations = generations;
     this.#telemetry = telemetry;
   }

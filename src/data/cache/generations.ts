@@ -21,8 +21,6 @@ export interface Generations {
   settled(tag: string): Promise<string | undefined>;
   /** The current token if this process knows it without a call to Redis; undefined if it is in Redis, where another process may replace it. */
   known(tag: string): string | undefined;
-  /** How often this process has renewed a token, or is renewing it. */
-  readonly renewals: number;
   /**
    * Replaces the token of a tag, which invalidates all entries with this tag. If Redis cannot be reached, waits for as long as Redis takes to move to
    * another server. Never rejects: a token that could not be replaced in this time is replaced when Redis is back.
@@ -80,8 +78,6 @@ export function localGenerations(): Generations {
     known,
     current: async tag => known(tag),
     settled: async tag => known(tag),
-    // Only counts where tokens can be unknown.
-    renewals: 0,
     async renew(tag) {
       renewed(tag);
     },
@@ -133,7 +129,7 @@ export async function changeGeneration(
   const key = keyOf(namespace, tag);
   const run = () =>
     redis.eval(change, 1, key, randomUUID(), `${renews}`, write, mark, lifetimeSeconds, unsettledSeconds);
-  return (await replacingOtherType(redis, key, run)) as string;
+  return tokenSchema.parse(await replacingOtherType(redis, key, run));
 }
 
 /** The field of the purge of all scopes. */
@@ -160,7 +156,6 @@ export async function writePurge(
  * `modelVersion` share both: a write or a purge through one invalidates the entries of all.
  */
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
-  let renewals = 0;
   /** The last write to each tag whose new token is not in Redis yet. */
   const owed = new Map<string, Change>();
   let failingSince = Number.POSITIVE_INFINITY;
@@ -232,7 +227,6 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
   });
 
   async function renew(tag: string, write?: string, mark?: string): Promise<void> {
-    renewals += 1;
     // Of writes that ended while Redis was away, only the last is taken from the list: the others leave it in a minute.
     owed.set(tag, { renews: true, write, mark: mark ?? owed.get(tag)?.mark });
     await pay(tag);
@@ -250,9 +244,6 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
     known: () => undefined,
     current,
     settled: async tag => (await current(tag))?.replace(/^unsettled-|\+.*/g, ''),
-    get renewals() {
-      return renewals;
-    },
     renew: tag => renew(tag),
     async begin(tag) {
       const write = randomUUID().replaceAll('-', '');

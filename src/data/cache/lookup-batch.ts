@@ -11,14 +11,13 @@ import type { Span } from '../../observability/operation-info.js';
 import type { Source } from '../../observability/response-metadata.js';
 import type { Receiver } from '../upstream/call.js';
 import type { Entry } from './entry.js';
-import { type Generations, isUnsettled } from './generations.js';
+import { isUnsettled } from './generations.js';
 import type { Keys, ScopedKey } from './keys.js';
 import type { Load, Loaded, Lookup, LookupOutcome, LookupResult } from './lookup.js';
 import { anyGeneration, freshEntries, type MemoryTier, type RedisTier } from './tiers.js';
 
 /** What all batches of a cache share: its tiers, and one load for equal look-ups. */
 export interface CacheState {
-  readonly generations: Pick<Generations, 'renewals'>;
   readonly memory: MemoryTier;
   readonly redis: RedisTier | undefined;
   readonly inFlight: Map<ScopedKey, InFlight>;
@@ -37,6 +36,20 @@ interface InFlight {
 }
 
 const nothing: ReadonlyMap<ScopedKey, Entry> = new Map();
+
+let turns = 0;
+let isCounted = false;
+
+/** A number of this turn of the event loop. */
+function thisTurn(): number {
+  if (isCounted) return turns;
+  isCounted = true;
+  setImmediate(() => {
+    isCounted = false;
+  });
+  turns += 1;
+  return turns;
+}
 
 /** The look-ups of one scope and one tick. What no other batch is loading is one read of Redis, one load, and one pipeline of writes. */
 export class LookupBatch implements Receiver<Loaded> {
@@ -73,11 +86,7 @@ export class LookupBatch implements Receiver<Loaded> {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    const {
-      memory,
-      inFlight: all,
-      generations: { renewals },
-    } = this.#state;
+    const { memory, inFlight: all } = this.#state;
     const started: InFlight[] = [];
     this.#missing = lookups.length;
     for (const [index, lookup] of lookups.entries()) {
@@ -89,9 +98,10 @@ export class LookupBatch implements Receiver<Loaded> {
         this.#missing -= 1;
         continue;
       }
-      // The last key, which the same record without embeddings does not have. A read after a write joins no load from before it.
+      // The last key, which the same record without embeddings does not have. A read after a write joins no load from before it: where writes are not known,
+      // none that has begun.
       const last = lookup.keys.at(-1);
-      const key = (lookup.tag === undefined ? last : `${last} ${generation ?? renewals}`) as ScopedKey;
+      const key = (lookup.tag === undefined ? last : `${last} ${generation ?? thisTurn()}`) as ScopedKey;
       let inFlight = all.get(key);
       if (inFlight === undefined) {
         inFlight = { key, lookup, generation, isCacheable, loader: this, waiters: [] };

@@ -205,15 +205,21 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
       return token;
     });
 
-  async function pay(tag: string): Promise<void> {
-    const write = owed.get(tag);
+  /** Returns whether Redis has changed the token. Never rejects. */
+  async function tryChange(tag: string, change: Change | undefined): Promise<boolean> {
     try {
-      await countFaults(telemetry, 'EVAL', () => changeGeneration(redis, namespace, tag, write));
+      await countFaults(telemetry, 'EVAL', () => changeGeneration(redis, namespace, tag, change));
       failingSince = Number.POSITIVE_INFINITY;
-      if (owed.get(tag) === write) owed.delete(tag);
+      return true;
     } catch {
       failingSince = Math.min(failingSince, performance.now());
+      return false;
     }
+  }
+
+  async function pay(tag: string): Promise<void> {
+    const write = owed.get(tag);
+    if ((await tryChange(tag, write)) && owed.get(tag) === write) owed.delete(tag);
   }
 
   const pause = () => sleep(payPauseMs, undefined, { ref: false });
@@ -247,11 +253,9 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
     renew: tag => renew(tag),
     async begin(tag) {
       const write = randomUUID().replaceAll('-', '');
-      const keep = (mark = '') =>
-        guarded('EVAL', () => changeGeneration(redis, namespace, tag, { renews: false, write, mark }));
-      await keep(`+${write}`);
+      await tryChange(tag, { renews: false, mark: `+${write}` });
       return async effect => {
-        if (effect === 'none') await keep();
+        if (effect === 'none') await tryChange(tag, { renews: false, write });
         else await renew(tag, write, effect === 'unknown' ? '+?' : undefined);
       };
     },

@@ -106,7 +106,7 @@ interface Change {
  * Changes a token, and returns it. KEYS: the token. ARGV: a new one; whether that takes its place; a write that is taken from the list; what is added to the
  * list; for how many seconds Redis keeps a token without writes, and one with writes.
  */
-const change = `
+const changeScript = `
   local value = redis.call('GET', KEYS[1]) or ARGV[1]
   local token, writes = value:match('^unsettled%-([^+]+)(.*)')
   -- The version before named no writes.
@@ -128,7 +128,7 @@ export async function changeGeneration(
 ): Promise<string> {
   const key = keyOf(namespace, tag);
   const run = () =>
-    redis.eval(change, 1, key, randomUUID(), `${renews}`, write, mark, lifetimeSeconds, unsettledSeconds);
+    redis.eval(changeScript, 1, key, randomUUID(), `${renews}`, write, mark, lifetimeSeconds, unsettledSeconds);
   return tokenSchema.parse(await replacingOtherType(redis, key, run));
 }
 

@@ -49,6 +49,8 @@ const executePlanned = createPlanExecutor(schema);
 
 const rules = [...specifiedRules.filter(rule => rule !== NoUnusedFragmentsRule), ...laterRules];
 
+/** How often a field is late. */
+let lateness = 0.5;
 /** Whether nullable fields fail at times. */
 let isFaulty = false;
 /** A field that fails in any case, such as `node.child must`. */
@@ -63,13 +65,13 @@ function nodeOf(id: string, depth: number): object {
       if (fails) throw new Error(`${id} ${name}`);
       return make();
     };
-    return draw.chance(0.5) ? turns(draw.below(5)).then(settled) : settled();
+    return draw.chance(lateness) ? turns(draw.below(5)).then(settled) : settled();
   };
   const below = (name: string) => (depth > 5 ? nodeOf(id, depth) : nodeOf(`${id}.${name}`, depth + 1));
   return {
     id,
     name: value('name', () => `name ${id}`, false),
-    slow: value('slow', () => turns(8).then(() => `slow ${id}`), false),
+    slow: value('slow', () => (lateness === 0 ? `slow ${id}` : turns(8).then(() => `slow ${id}`)), false),
     must: value('must', () => `must ${id}`, true),
     child: value('child', () => below('child'), false),
     sure: value('sure', () => below('sure'), true),
@@ -185,10 +187,14 @@ function expectSame(found: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(found, expected)) expect(found).toEqual(expected);
 }
 
-test.each([false, true])(
-  'delivers random queries in parts that make up the whole response (fields fail: %s)',
-  async faulty => {
-    isFaulty = faulty;
+test.each([
+  [false, 0.5],
+  [true, 0.5],
+  [false, 0],
+])(
+  'delivers random queries in parts that make up the whole response (fields fail: %s; late: %d)',
+  async (faulty, late) => {
+    [isFaulty, lateness] = [faulty, late];
     let inParts = 0;
     for (let number = 0; number < 100; number += 1) {
       const text = randomQuery(drawFrom(`defer ${number}`));
@@ -204,6 +210,15 @@ test.each([false, true])(
     expect(inParts).toBeGreaterThan(30);
   },
 );
+
+test('two fragments that share an object of which each has other fields end, where all of it is there at once', async () => {
+  [isFaulty, lateness] = [false, 0];
+  const { data, parts } = await ours(
+    '{ node { ...@defer(label: "a") { child { id } } ...@defer(label: "b") { child { name } } } }',
+  );
+  expect(plain(data)).toEqual({ node: { child: { id: 'node.child', name: 'name node.child' } } });
+  expect(parts).toHaveLength(2);
+});
 
 test.each([
   ['its only fragment', '{ node { id ... @defer { must } } }', ['node.must']],

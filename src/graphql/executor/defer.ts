@@ -181,13 +181,15 @@ class Delivery {
   }
 
   #start(): void {
-    for (const group of this.#toStart.splice(0)) {
+    // What a group finishes at once may add more of them.
+    for (const group of this.#toStart) {
       if (group.isStarted || this.#isAbandoned || group.of.every(({ id }) => id === undefined)) continue;
       group.isStarted = true;
       const result = runPlan(group.plan, this.#input, group.source, group.at);
       if (result instanceof Promise) void result.then(settled => this.#finish(group, settled));
       else this.#finish(group, result);
     }
+    this.#toStart = [];
   }
 
   #finish(group: Group, result: PlanResult): void {

@@ -75,7 +75,7 @@ beforeEach(() => {
 });
 const telemetry: Telemetry = {
   ...silentTelemetry,
-  lookups: (_, source, count) => lookedUp.push(...Array<string>(count).fill(source)),
+  lookup: (_, source) => lookedUp.push(source),
   redisFault: command => faults.push(command),
 };
 

@@ -78,12 +78,19 @@ export function createTelemetry({ registry, exemplars }: Metrics, { warn, works 
     'outcome',
     'status',
   );
-  const lookups = counter(
-    'gateway_lookups_total',
-    'Reads, by endpoint family and source: memory, redis, flight (a read that was already running) or network',
-    'family',
-    'source',
-  );
+  const lookups = new Map<string, Record<Source, number>>();
+  new Counter({
+    name: 'gateway_lookups_total',
+    help: 'Reads, by endpoint family and source: memory, redis, flight (a read that was already running) or network',
+    labelNames: ['family', 'source'],
+    registers,
+    // To add each one here would cost more than to look it up in memory.
+    collect() {
+      this.reset();
+      for (const [family, counts] of lookups)
+        for (const [source, count] of Object.entries(counts)) this.inc({ family, source }, count);
+    },
+  });
   // The second name is that of earlier releases. It goes with the next one.
   const cachedResponses = ['gateway_response_cache_hits_total', 'gateway_kept_answers_total'].map(name =>
     counting(
@@ -156,7 +163,14 @@ export function createTelemetry({ registry, exemplars }: Metrics, { warn, works 
           exemplars.note('gateway_upstream_call_seconds', callBuckets, labels, each / 1_000, span);
       }
     },
-    lookups: (family: string, source: Source, count: number) => lookups.inc({ family, source }, count),
+    lookup(family: string, source: Source) {
+      let counts = lookups.get(family);
+      if (counts === undefined) {
+        counts = { memory: 0, redis: 0, flight: 0, network: 0 };
+        lookups.set(family, counts);
+      }
+      counts[source] += 1;
+    },
     responseCacheHit(tier: 'memory' | 'redis' | 'flight') {
       for (const count of cachedResponses) count(tier);
     },

@@ -9,7 +9,7 @@ export const silentTelemetry: Telemetry = {
   clientRequest() {},
   deprecatedUse() {},
   forgetClient() {},
-  lookups() {},
+  lookup() {},
   responseCacheHit() {},
   drift() {},
   redisFault() {},

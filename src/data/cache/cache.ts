@@ -28,7 +28,7 @@ export class Cache {
     if (fresh === undefined) return undefined;
     const result = resultOf(fresh, 'memory');
     if (result instanceof NotFound) throw result;
-    this.#telemetry.lookups(family, 'memory', 1);
+    this.#telemetry.lookup(family, 'memory');
     return result;
   }
 
@@ -58,7 +58,10 @@ export class Cache {
       signal.removeEventListener('abort', leave);
     }
     const { results, late } = batch;
-    this.#count(lookups, results);
+    for (const [index, { family }] of lookups.entries()) {
+      const result = results[index];
+      if (result !== undefined && !(result instanceof Error)) this.#telemetry.lookup(family, result.source);
+    }
     if (late.length > 0) {
       const again = await this.loadMany(
         late.map(index => lookups[index] as L),
@@ -69,21 +72,6 @@ export class Cache {
       for (const [at, index] of late.entries()) results[index] = again[at] as LookupOutcome;
     }
     return results;
-  }
-
-  /** Neighbors of one family and source are counted together. */
-  #count(lookups: readonly Lookup[], results: readonly LookupOutcome[]): void {
-    let count = 0;
-    for (const [index, { family }] of lookups.entries()) {
-      const result = results[index];
-      if (result === undefined || result instanceof Error) continue;
-      count += 1;
-      const next = results[index + 1];
-      const isLast = next === undefined || next instanceof Error || next.source !== result.source;
-      if (!isLast && lookups[index + 1]?.family === family) continue;
-      this.#telemetry.lookups(family, result.source, count);
-      count = 0;
-    }
   }
 }
 

@@ -121,12 +121,13 @@ const keyOf = (
 ) => `${number} ${name?.value} ${defers} ${values}`;
 
 /** Executes an operation by a plan, or with graphql-js. The result has its first errors, and one that stands for the others. */
-export async function executeOperation(
+export const executeOperation = (
   { schema, executePlanned }: { readonly schema: GraphQLSchema; readonly executePlanned: PlanExecutor | undefined },
   input: ExecutionInput,
-): Promise<PlannedResult> {
-  const planned = await executePlanned?.(input);
-  if (planned !== undefined) return planned;
+): MaybePromise<PlannedResult> =>
+  andThen(executePlanned?.(input), planned => planned ?? executeUnplanned(schema, input));
+
+async function executeUnplanned(schema: GraphQLSchema, input: ExecutionInput): Promise<PlannedResult> {
   const { document, operationName, variables: variableValues, context: contextValue, rootValue } = input;
   const result = await execute({ schema, document, operationName, variableValues, contextValue, rootValue });
   const { errors = [] } = result;

@@ -1,4 +1,4 @@
-import { ApolloServer, type ApolloServerPlugin, HeaderMap } from '@apollo/server';
+import { ApolloServer, type ApolloServerPlugin, type GraphQLResponse, HeaderMap } from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,
   ApolloServerPluginLandingPageDisabled,
@@ -10,7 +10,7 @@ import { Context, type Services } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import { executeOperation, type PlanExecutor } from '../../graphql/executor/execute.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
-import { responseBytes } from '../../graphql/response-text.js';
+import { type ResponseBytes, responseBytes } from '../../graphql/response-text.js';
 import { type Claim, type MemoryBudget, memoryOwner } from '../../lib/memory-budget.js';
 import { outcomeOfErrors } from '../../observability/operation-info.js';
 import { addResponseMetadata, ResponseMetadata, requestedReports } from '../../observability/response-metadata.js';
@@ -93,12 +93,43 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       const result = keptResult(body);
       const { data } = result as { data?: unknown };
       if (data instanceof MultipartResponse) return sendInParts(reply, data, context?.metadata.claim);
-      const bytes = responseBytes(result, context?.metadata.claim);
+      const bytes = data instanceof WrittenResponse ? data.bytes : responseBytes(result, context?.metadata.claim);
+      if (bytes instanceof Error) throw bytes;
       return context === undefined || responseCache === undefined
         ? sendParts(reply, bytes)
         : responseCache.finish(reply, bytes, context.metadata);
     },
   });
+}
+
+/** A response as bytes, or the error for which it cannot be sent. It stands in place of the data of an ordinary response. */
+class WrittenResponse {
+  readonly bytes: ResponseBytes | Error;
+
+  constructor(result: object, claim: Claim | undefined) {
+    try {
+      this.bytes = responseBytes(result, claim);
+    } catch (error) {
+      this.bytes = error as Error;
+    }
+  }
+}
+
+/** A response of status 200 for Apollo, with something else in place of its data. */
+const inPlaceOfData = (data: WrittenResponse | MultipartResponse, headers = new HeaderMap()): GraphQLResponse => ({
+  http: { headers },
+  body: { kind: 'single', singleResult: { data: data as never } },
+});
+
+/** Adds a response's metadata, forbids caching where something is missing or was written, and notes its outcome. */
+function complete(
+  result: Parameters<typeof addResponseMetadata>[0],
+  isQuery: boolean,
+  metadata: ResponseMetadata,
+): void {
+  if (!isQuery || result.errors !== undefined || metadata.skipped.length > 0) metadata.forbidCaching();
+  addResponseMetadata(result, metadata);
+  metadata.operation.outcome = outcomeOfErrors(result.errors);
 }
 
 /** In place of a document that is refused. */
@@ -140,7 +171,7 @@ function createApolloPlugin(
           Object.assign(apolloRequest, { document });
         },
 
-        async responseForOperation({ document, request, contextValue: context }) {
+        async responseForOperation({ operation, document, request, contextValue: context }) {
           const { operationName, variables, http } = request;
           if (refused !== undefined) {
             const { status } = { status: 400, ...(refused[0]?.extensions.http as object | undefined) };
@@ -148,31 +179,31 @@ function createApolloPlugin(
             return { http: { status, headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
           }
           const defers = acceptsParts(http?.headers.get('accept'));
-          const client = context.metadata.operation.scope;
+          const { metadata } = context;
+          const client = metadata.operation.scope;
           const input = { document, operationName, variables, context, client, defers };
-          const result = await executeOperation({ schema, executePlanned }, input);
+          const executed = executeOperation({ schema, executePlanned }, input);
+          const result = executed instanceof Promise ? await executed : executed;
           const { data = null, errors, deferred } = result;
-          if (deferred === undefined) {
-            const singleResult = { data, ...(errors && { errors: formatAll(errors, context) }) };
-            return { http: { headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
+          if (deferred !== undefined) {
+            const inParts = multipartResponse(result, deferred, metadata, found => formatAll(found, context));
+            // With its type given, Apollo does not look for one that the client takes.
+            return inPlaceOfData(inParts, new HeaderMap([['content-type', partsContentType]]));
           }
-          const inParts = multipartResponse(result, deferred, context.metadata, found => formatAll(found, context));
-          // With its type given, Apollo does not look for one that the client takes.
-          const headers = new HeaderMap([['content-type', partsContentType]]);
-          return { http: { headers }, body: { kind: 'single', singleResult: { data: inParts as never } } };
+          // Errors first, as Apollo has them.
+          const whole = { errors: errors && formatAll(errors, context), data };
+          complete(whole, operation?.operation === 'query', metadata);
+          // Written at once, while the processor's caches have what it is made of.
+          return inPlaceOfData(new WrittenResponse(whole, metadata.claim));
         },
 
-        /** Adds the response's metadata, forbids caching where something is missing or was written, and notes its outcome. */
-        async willSendResponse({ request, operation, response, contextValue: { metadata } }) {
+        async willSendResponse({ request, response, contextValue: { metadata } }) {
           if (response.body.kind !== 'single') return;
-          const result = response.body.singleResult;
+          const { singleResult: result } = response.body;
           if (result.data instanceof MultipartResponse) return;
           request.http?.headers.set('accept', withoutParts(request.http.headers.get('accept')));
-          if (operation?.operation !== 'query' || result.errors !== undefined || metadata.skipped.length > 0) {
-            metadata.forbidCaching();
-          }
-          addResponseMetadata(result, metadata);
-          metadata.operation.outcome = outcomeOfErrors(result.errors);
+          // Otherwise the request was refused.
+          if (!(result.data instanceof WrittenResponse)) complete(result, false, metadata);
         },
       };
     },

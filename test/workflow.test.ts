@@ -253,6 +253,43 @@ describe('each step', () => {
     },
   );
 
+  test.each<[string, string, object, object]>([
+    ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: 'x' }, { searchType: 'marketSearch' }],
+    ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchType: 'y', searchInput: 'x' }, { searchType: 'y' }],
+    ['startDiscovery', 'StartDiscoveryInput', {}, { pipelineChoices: { skipDiscoveryReview: false } }],
+    [
+      'startDiscovery',
+      'StartDiscoveryInput',
+      { skipDiscoveryReview: true },
+      { pipelineChoices: { skipDiscoveryReview: true } },
+    ],
+    [
+      'reviewCompanies',
+      'ReviewCompaniesInput',
+      { reviewStatus: 'INCLUDE', target: { all: true } },
+      { reviewStatus: 'include', target: { mode: 'all' } },
+    ],
+    [
+      'reviewCompanies',
+      'ReviewCompaniesInput',
+      { reviewStatus: 'EXCLUDE', target: { domains: ['a.example'] } },
+      { reviewStatus: 'exclude', target: { mode: 'partial', domains: ['a.example'] } },
+    ],
+  ])('%s sends what was chosen, and a default for the rest: %s %j', async (name, type, choice, sent) => {
+    const service = fakeWire(() => ({ body: { searchCriteria: {} } }));
+    const own = await startGateway({ wire: service.wire });
+    const common = name === 'createSearchCriteria' ? {} : { marketId: '1' };
+    const criteria = name === 'startDiscovery' ? { searchCriteria: {} } : {};
+    try {
+      const { errors } = await own.query(documentOf(name, type), { input: { ...common, ...criteria, ...choice } });
+      expect(errors).toBeUndefined();
+      const input = name === 'createSearchCriteria' ? { searchInput: 'x' } : {};
+      expect(service.calls.map(({ body }) => JSON.parse(body))).toEqual([{ ...criteria, ...input, ...sent }]);
+    } finally {
+      await own.close();
+    }
+  });
+
   test('a review succeeds with any response body of the service', async () => {
     sandbox.tell({ path: /reviews$/, status: 200, body: 'OK' });
     const input = { marketId: market, reviewStatus: 'INCLUDE', target: { all: true } };

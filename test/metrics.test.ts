@@ -286,8 +286,10 @@ describe('operations are counted', () => {
     const ofDesk = { ...demoHeaders, 'graphql-client-name': 'desk', 'graphql-client-version': '2' };
     await gateway.query('{ events(first: 3) { totalCount } }', {}, ofDesk);
     await overWebsocket(gateway.url, { query: '{ events(first: 4) { totalCount } }' }, { params: ofDesk }).ended;
+    const ofApollo = { ...demoHeaders, 'apollographql-client-name': 'desk', 'apollographql-client-version': '2' };
+    await gateway.query('{ events(first: 5) { totalCount } }', {}, ofApollo);
     await gateway.query('{ __typename }', {}, { 'x-api-key': 'nobody', 'apollographql-client-name': 'stranger' });
-    await until(async () => (await clients('desk/2')) === 2);
+    await until(async () => (await clients('desk/2')) === 3);
     await until(async () => (await clients('other')) === 1);
     expect(await clients('stranger')).toBe(0);
   });

@@ -62,7 +62,12 @@ describe('another origin', () => {
     expect(allowed.headers.get('access-control-allow-credentials')).toBe('true');
     const sendable = allowed.headers.get('access-control-allow-headers')?.split(', ');
     expect(sendable).toEqual(
-      expect.arrayContaining(['content-type', 'graphql-cost', 'mcp-protocol-version', 'mcp-method', 'mcp-name']),
+      expect.arrayContaining([
+        ...['content-type', 'authorization', 'x-api-key', 'apollo-require-preflight', 'last-event-id', 'graphql-cost'],
+        ...['graphql-client-name', 'graphql-client-version'],
+        ...['apollographql-client-name', 'apollographql-client-version'],
+        ...['mcp-protocol-version', 'mcp-method', 'mcp-name'],
+      ]),
     );
     for (const body of [document, '{ broken']) {
       const answer = await post({ origin: ours }, body);

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -123,6 +123,8 @@ test('reads every variable', () => {
   });
   expect(config).toMatchObject({
     host: '0.0.0.0',
+    adminPort: 0,
+    workers: 4,
     port: 0,
     upstream: {
       base: 'https://service.test/v1',
@@ -130,6 +132,7 @@ test('reads every variable', () => {
       dev: 'http://10.0.0.1:8080',
       timeoutMs: 2_500,
       connections: 64,
+      connectionMaxAgeMs: 30_000,
     },
     eventsSearchParam: 'search.text',
     keywordSuggestionPath: '/v2/discovery/keywords',
@@ -273,6 +276,25 @@ test('in production, exports from the sandbox reach private addresses only if co
   const env = { NODE_ENV: 'production', SANDBOX: 'true', SESSION_SECRET: secretOf('a') };
   expect(readConfig(env).exports.allowPrivateAddresses).toBe(false);
   expect(readConfig({ ...env, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' }).exports.allowPrivateAddresses).toBe(true);
+});
+
+describe('the number of workers', () => {
+  const common = { REDIS_URL: 'redis://one', SESSION_SECRET: secretOf('a'), UPSTREAM_BASE_URL: 'http://service.test' };
+
+  test.each([
+    ['auto', availableParallelism()],
+    ['256', 256],
+  ])('may be %s', (WORKERS, expected) => {
+    expect(readConfig({ ...common, WORKERS }).workers).toBe(expected);
+  });
+
+  test.each([
+    ['0', 'must be between 1 and 256'],
+    ['257', 'must be between 1 and 256'],
+    ['all', 'must be auto, or a whole number from 1 to 256'],
+  ])('is not %s', (WORKERS, fault) => {
+    expect(faultsOf({ ...common, WORKERS })).toEqual([`WORKERS: ${fault}`]);
+  });
 });
 
 describe('a configuration is invalid', () => {

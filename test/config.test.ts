@@ -315,6 +315,7 @@ describe('a configuration is invalid', () => {
     ['UPSTREAM_BASE_URL', 'service.test'],
     ['UPSTREAM_BASE_URL', 'ftp://service.test'],
     ['UPSTREAM_BASE_URL', 'http://user:word@service.test'],
+    ['UPSTREAM_BASE_URL', 'http://:word@service.test'],
     ['UPSTREAM_API_URL', 'http://service.test/?key=1'],
     ['UPSTREAM_DEV_URL', 'http://service.test/#part'],
     ['REDIS_URL', 'http://redis.test'],

@@ -28,7 +28,9 @@ export const httpAddress = z
   .string()
   .refine(text => {
     const url = parseUrl(text);
-    return url !== undefined && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash;
+    return (
+      url !== undefined && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash
+    );
   }, 'must be an http or https address without user, query or fragment')
   .transform(text => text.replace(/\/+$/, ''));
 

@@ -362,6 +362,27 @@ describe('each step', () => {
     expect(service.calls.length).toBe(3);
   });
 
+  test('a conflict is explained by the jobs after it, and not by those that the operation has read before', async () => {
+    await gateway.close();
+    const jobs: Record<string, readonly object[]> = { discovery: [ended], markets: [] };
+    const service = fakeWire(({ url: { pathname } }) => {
+      const list = /\/v2\/(\w+)\/4\/jobs$/.exec(pathname)?.[1];
+      if (list !== undefined) return { body: { data: jobs[list] } };
+      if (!pathname.endsWith('/publish')) return { body: {} };
+      jobs.markets = [running];
+      return { status: 409, body: refusal };
+    });
+    gateway = await startGateway({ wire: service.wire });
+    const { data, errors } = await gateway.query(`mutation {
+      reviewCompanies(input: { marketId: ${market}, reviewStatus: INCLUDE, target: { all: true } }) {
+        market { jobs(phase: PUBLISH) { id } }
+      }
+      publishMarket(input: { marketId: ${market} }) { marketId }
+    }`);
+    expect(data.reviewCompanies.market.jobs).toEqual([]);
+    expect(errors?.[0].message).toMatch(/being published already/);
+  });
+
   test('a conflict says only that where the jobs cannot be read', async () => {
     await gateway.close();
     const service = fakeWire(({ url: { pathname } }) => ({

@@ -87,12 +87,14 @@ async function writeOrExplain<T>(
   write: Write<T>,
   id: string,
   step: 'reviewed' | 'published',
-  { writer, loaders }: Context,
+  context: Context,
 ): Promise<T> {
   try {
-    return await writer.write(write);
+    return await context.writer.write(write);
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
+    // Those of after the write, which have read nothing yet.
+    const { loaders } = context;
     const jobs = [loaders.discovery.jobs(id, 'DISCOVERY'), loaders.discovery.jobs(id, 'PUBLISH')] as const;
     const [discovery, publication] = await Promise.all(jobs).catch(() => {
       throw error;

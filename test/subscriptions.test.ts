@@ -11,7 +11,7 @@ import { createSharedExecution, type Listener } from '../src/subscriptions/share
 import type { SubscriptionBounds } from '../src/subscriptions/subscriptions.js';
 import { ask, demoHeaders, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
-import { post, rawConnection } from './support/raw-http.js';
+import { get, post, rawConnection, toWebSocket } from './support/raw-http.js';
 import { redisPlaces } from './support/redis-cluster.js';
 import { type Heard, overSse, overWebsocket, rawSocket, searchCriteria, startDiscovery } from './support/streams.js';
 import { until, untilLater } from './support/until.js';
@@ -727,6 +727,41 @@ describe('Limits', () => {
     expect(living.socket.readyState).toBe(living.socket.OPEN);
     dead.socket.terminate();
     living.socket.close();
+  });
+
+  test('a client that sends on after it has closed, and has no room, keeps no other from its heartbeat', async () => {
+    const memory = { total: 10_000_000, perOwner: 64 * 1024, perResponse: 1_000_000 };
+    const streams = { heartbeatMs: 300, initMs: 600_000 };
+    const full = await startGateway({ sandbox, seams: { memory, streams } });
+    const pings = new Map<string, number>();
+    const listen = async (name: string) => {
+      const raw = rawSocket(full.url);
+      raw.socket.on('ping', () => pings.set(name, (pings.get(name) ?? 0) + 1));
+      await raw.opened();
+      return raw.socket;
+    };
+    const connected = async () => {
+      const raw = rawConnection(full.url, get('/graphql', toWebSocket('graphql-transport-ws')));
+      await until(() => raw.received().includes('\r\n\r\n'));
+      return raw;
+    };
+    const earlier = await listen('earlier');
+    const closing = await connected();
+    const holder = await connected();
+    const later = await listen('later');
+    // A part of a message of 100,000 bytes, which is never complete.
+    holder.socket.write(Buffer.concat([Buffer.from('81ff00000000000186a000000000', 'hex'), Buffer.alloc(60_000)]));
+    const closeFrame = Buffer.from('88820000000003e8', 'hex');
+    closing.socket.write(closeFrame);
+    await until(() => closing.received().includes('\x88\x02'));
+    closing.socket.write(Buffer.alloc(60_000));
+    await untilLater();
+    pings.clear();
+    await until(() => (pings.get('earlier') ?? 0) >= 2);
+    expect(pings.get('later')).toBeGreaterThanOrEqual(1);
+    for (const socket of [earlier, later]) socket.terminate();
+    for (const { socket } of [closing, holder]) socket.destroy();
+    await full.close();
   });
 
   test('a client stays that pauses for some heartbeats while it reads a large response', async () => {

@@ -148,6 +148,8 @@ export class WebSocketInput {
   /** Closes, and stops reading until the client has closed its side. */
   #refuse(code: number, reason: string): void {
     this.#handler.close(code, reason);
+    // Also where the client has closed before: what it sends then is not kept, and a heartbeat must not count it again.
+    this.release();
     this.#isOver = true;
     this.#socket.pause();
   }

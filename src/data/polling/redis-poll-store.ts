@@ -6,8 +6,8 @@ import { type StateMessage, stateMessageSchema } from './state-message.js';
 
 /**
  * A store for a fleet. Claims and last states are keys in Redis; messages are also published on Redis channels. Each process has one connection
- * for all its subscriptions, apart from the one for commands, because a subscribed connection accepts no commands (a Cluster client has its own
- * for that). Messages are signed: what no gateway of the fleet wrote is counted and ignored.
+ * for all its subscriptions, apart from the one for commands, which must not wait behind a large message (a Cluster client has its own for that).
+ * Messages are signed: what no gateway of the fleet wrote is counted and ignored.
  */
 export function redisPollStore({ redis, namespace, signer, telemetry }: SharedStore, intervalMs: number): PollStore {
   const { claimMs, keepMs } = timesFor(intervalMs);

@@ -114,11 +114,6 @@ export class Context {
     return this.state.identity;
   }
 
-  /** The cursor behind which a subscription continues, from the header `Last-Event-ID`. */
-  get lastEventId(): string | undefined {
-    return this.state.identity.lastEventId;
-  }
-
   /** @throws Unauthenticated, as `credential` does. */
   get loaders() {
     this.state.loaders ??= new Loaders(this.state.services, this.auth);

@@ -53,7 +53,7 @@ export const eventsResolvers: Resolvers = {
           }
         }
         // An EventSource repeats its address with every reconnect: its header is newer than the argument.
-        const cursor = context.lastEventId ?? after ?? undefined;
+        const cursor = context.identity.lastEventId ?? after ?? undefined;
         return context.watch(eventUpdates(queryOf(filter), selectsField(info, 'embeddings'), cursor));
       },
       resolve: (update: EventUpdate) => update,

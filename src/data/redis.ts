@@ -182,20 +182,18 @@ export function redisAttributes(client: RedisClient): Attributes {
   return { 'server.address': host, 'server.port': port };
 }
 
-/** Runs one or several commands. Returns undefined if they failed, or if the guard sends none now. */
-export type RedisGuard = <T>(command: string, run: () => Promise<T>) => Promise<T | undefined>;
-
 /**
  * A guard that counts the faults of Redis, and makes a Redis that is unavailable, slow or full cost next to nothing. Each guard judges by itself. After
  * each rest, one command is sent as a trial. Cockatiel's breaker would rest by the wall clock, which can be set.
+ * @returns runs one or several commands. Returns undefined if they failed, or if the guard sends none now.
  */
-export function createRedisGuard(telemetry: RedisTelemetry): RedisGuard {
+export function createRedisGuard(telemetry: RedisTelemetry) {
   let faults = 0;
   let restsUntil = 0;
   const rest = () => {
     restsUntil = performance.now() + restMs;
   };
-  return async (command, run) => {
+  return async <T>(command: string, run: () => Promise<T>): Promise<T | undefined> => {
     if (faults >= faultsInARow) {
       if (performance.now() < restsUntil) {
         telemetry.redisFault(command, new BrokenCircuitError());

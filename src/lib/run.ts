@@ -1,5 +1,5 @@
 /** A queue in which clients take turns: each has so many items in a row, its oldest first. */
-export class FairQueue<T> {
+class FairQueue<T> {
   readonly #itemsInTurn: number;
   /** The items by client. The client whose turn it is comes first. */
   readonly #queues = new Map<string | undefined, Set<T>>();

@@ -1,5 +1,5 @@
 /** The arguments of a field that its cost depends on. */
-export interface CountedArguments {
+interface CountedArguments {
   /** The size of the page, 0 to 100; undefined if the field is not paginated. */
   readonly size: number | undefined;
   /** Whether the client gives this argument, and not as null. */

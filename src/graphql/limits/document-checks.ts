@@ -11,7 +11,6 @@ import {
   Kind,
   NoSchemaIntrospectionCustomRule,
   type OperationDefinitionNode,
-  type ParseOptions,
   parse,
   SingleFieldSubscriptionsRule,
   specifiedRules,
@@ -68,7 +67,7 @@ export function createDocumentParser(schema: GraphQLSchema, introspection: boole
   ];
   return text => {
     checkLines(text);
-    const document = parseBounded(text, { maxTokens: bounds.tokens });
+    const document = parseBounded(text);
     checkDocument(document);
     const errors = validate(schema, document, rules, { maxErrors: bounds.errors });
     if (errors.length === 0) return document;
@@ -197,9 +196,9 @@ function shortened(value: unknown): unknown {
 }
 
 /** @throws QueryTooComplex for a document of too many tokens, RefusedOperation for a wrong syntax. */
-function parseBounded(text: string, options: ParseOptions): DocumentNode {
+function parseBounded(text: string): DocumentNode {
   try {
-    return parse(text, options);
+    return parse(text, { maxTokens: bounds.tokens });
   } catch (error) {
     // graphql-js misspells "than".
     if (/^Syntax Error: Document contains more tha[nt] \d+ tokens/.test((error as Error).message)) {

@@ -9,7 +9,7 @@ import { BadUserInput, Forbidden } from '../../errors.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
 
 /** How a client names the document to execute, and what is to happen after an error. The names are the same on every transport. */
-export interface DocumentParams {
+interface DocumentParams {
   readonly query?: unknown;
   /** `sha256:<hash>`, or the hash as in the manifest (GraphQL over HTTP, persisted documents). */
   readonly documentId?: unknown;

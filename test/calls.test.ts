@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { pagesFor } from '../src/domains/events/loaders.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type CallsRow, callsTable, cursorOf, eventsWith, type Tally } from './support/calls-table.js';
-import { startGateway, type TestGateway } from './support/gateway.js';
+import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { redisPlaces } from './support/redis-cluster.js';
 import { overSse } from './support/streams.js';
 import { eventPage, fakeWire } from './support/wire.js';
@@ -50,6 +50,23 @@ describe.each(callsTable.map(row => ({ name: row.what, row })))('$name', ({ row 
       await gateway.close();
     }
   });
+});
+
+test.each([
+  [
+    'that a variable leaves out',
+    1,
+    'query ($is: Boolean = false) { events { updatesCursor @include(if: $is) nodes { id } } }',
+  ],
+  ['of another list', 3, '{ events { nodes { id } } other: events(first: 5) { updatesCursor } }'],
+])('an updatesCursor %s costs a list no call', async (_, calls, query) => {
+  const gateway = await startGateway({ sandbox });
+  tallied();
+  const { errors, extensions } = await gateway.query(query, {}, { ...demoHeaders, 'graphql-cost': '1' });
+  await gateway.close();
+  expect(errors).toBeUndefined();
+  expect(tallied()).toEqual({ 'GET /v2/events-monitor/events': calls });
+  expect(extensions.cost.estimated).toBeGreaterThanOrEqual(extensions.cost.upstreamCalls);
 });
 
 test.each(redisPlaces)('over %s a second gateway answers every row without a call', async (_, startPlace) => {

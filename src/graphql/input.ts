@@ -1,14 +1,18 @@
 import { domainToASCII } from 'node:url';
 import {
   type ASTNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
   type GraphQLField,
   GraphQLIncludeDirective,
   type GraphQLNamedType,
   type GraphQLResolveInfo,
   GraphQLSkipDirective,
   getDirectiveValues,
+  type InlineFragmentNode,
   isInterfaceType,
   isObjectType,
+  Kind,
   SchemaMetaFieldDef,
   type SelectionNode,
   TypeMetaFieldDef,
@@ -91,6 +95,19 @@ export function isSkipped(selection: SelectionNode, variables: Readonly<Record<s
   );
 }
 
+type Selected = FieldNode | InlineFragmentNode | FragmentDefinitionNode;
+
+/** The members that a field selects, and the fragments that they are in, without what `@skip` or `@include` leaves out. @param nodes of the field. */
+export function selectionsOf(info: GraphQLResolveInfo, nodes: readonly Selected[] = info.fieldNodes): Selected[] {
+  const { fragments, variableValues } = info;
+  const all = nodes.flatMap(({ selectionSet }) => selectionSet?.selections ?? []);
+  return all.flatMap(selection => {
+    const node = selection.kind === Kind.FRAGMENT_SPREAD ? fragments[selection.name.value] : selection;
+    if (node === undefined || isSkipped(selection, variableValues)) return [];
+    return node.kind === Kind.FIELD ? node : [node, ...selectionsOf(info, [node])];
+  });
+}
+
 const metaFields = new Map(
   [SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef].map(field => [field.name, field] as const),
 );
@@ -106,6 +123,10 @@ const namesIn = oncePerValue((definition: ASTNode): ReadonlySet<string> => {
   visit(definition, { Field: ({ name }) => void names.add(name.value) });
   return names;
 });
+
+/** Whether a field selects a member of this name. Use it to decide whether to make calls. */
+export const selectsMember = (info: GraphQLResolveInfo, member: string): boolean =>
+  selectionsOf(info).some(node => node.kind === Kind.FIELD && node.name.value === member);
 
 /**
  * Whether an operation selects a field of this name anywhere, even under `@skip` or on another branch. Use it to decide whether to fetch

@@ -1,7 +1,7 @@
-import { type GraphQLResolveInfo, Kind, type SelectionSetNode } from 'graphql';
+import { type GraphQLResolveInfo, Kind } from 'graphql';
 import { BadUserInput, NotRefetchable } from '../errors.js';
 import type { MaybePromise } from '../lib/run.js';
-import { isSkipped } from './input.js';
+import { selectionsOf } from './input.js';
 import { boundedList } from './limits/list-bounds.js';
 
 /** How the objects of a type that implements `Node` are identified, and read again. */
@@ -56,7 +56,7 @@ export function createNodeResolvers<Context>(types: NodeTypes<Context>) {
     if (nodeType.find === undefined) throw new NotRefetchable(type);
     let source: object | null | undefined = {};
     // Without a fragment on its type, nothing but its identifier is selected.
-    if (typesInFragments(info).has(type)) {
+    if (selectionsOf(info).some(node => node.kind !== Kind.FIELD && node.typeCondition?.name.value === type)) {
       try {
         source = await nodeType.find(parts, context, info);
       } catch (error) {
@@ -85,19 +85,4 @@ export function createNodeResolvers<Context>(types: NodeTypes<Context>) {
         ),
     },
   };
-}
-
-/** The types of the fragments in a field's selection, except those that `@skip` or `@include` leaves out. */
-function typesInFragments({ fieldNodes, fragments, variableValues }: GraphQLResolveInfo): ReadonlySet<string> {
-  const types = new Set<string>();
-  function walk(set: SelectionSetNode | undefined): void {
-    for (const selection of set?.selections ?? []) {
-      if (selection.kind === Kind.FIELD || isSkipped(selection, variableValues)) continue;
-      const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments[selection.name.value];
-      if (fragment?.typeCondition !== undefined) types.add(fragment.typeCondition.name.value);
-      walk(fragment?.selectionSet);
-    }
-  }
-  for (const { selectionSet } of fieldNodes) walk(selectionSet);
-  return types;
 }

@@ -13,7 +13,14 @@ import {
   type PageRequest,
   pageRequest,
 } from '../../graphql/connection.js';
-import { isObservationId, observationId, pageSize, plainText, selectsField } from '../../graphql/input.js';
+import {
+  isObservationId,
+  observationId,
+  pageSize,
+  plainText,
+  selectsField,
+  selectsMember,
+} from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { oncePerValue } from '../../lib/run.js';
@@ -126,7 +133,7 @@ function connection(
 
 const extrasOf = (info: GraphQLResolveInfo): EventExtras => ({
   vectors: selectsField(info, 'embeddings'),
-  position: selectsField(info, 'updatesCursor'),
+  position: selectsMember(info, 'updatesCursor'),
 });
 
 const maxNameLength = 255;

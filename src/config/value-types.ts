@@ -27,10 +27,8 @@ function isEncoded(text: string): boolean {
 export const httpAddress = z
   .string()
   .refine(text => {
-    const url = parseUrl(text);
-    return (
-      url !== undefined && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash
-    );
+    const { protocol = '', username, password, search, hash } = parseUrl(text) ?? {};
+    return /^https?:$/.test(protocol) && !username && !password && !search && !hash;
   }, 'must be an http or https address without user, query or fragment')
   .transform(text => text.replace(/\/+$/, ''));
 

@@ -114,12 +114,12 @@ describe('each field that the specification shows has its name in the schema, an
     const job = { workflowName: 'first_pass', startTime: '2026-01-01T00:00:00Z', status: 'running', endTime: null };
     const query = `{ market(id: 1) {
       name subtitle description dateCreated companyCount headerImageUrl reviewStatus
-      topics { id label groups { id label } }
-      jobs { id workflowName startTime status endTime progress }
       companies { nodes {
         domain name description overallMomentum contactNumber contactEmail actualRevenue
         naics { code name level isPrimary } operatesIn dunsNumbers
       } }
+      topics { id label groups { id label } }
+      jobs { id workflowName startTime status endTime progress }
     } }`;
     const { market } = await read(query, {
       '/dev/markets/1': {

@@ -59,6 +59,7 @@ test.each([
     'query ($is: Boolean = false) { events { updatesCursor @include(if: $is) nodes { id } } }',
   ],
   ['of another list', 3, '{ events { nodes { id } } other: events(first: 5) { updatesCursor } }'],
+  ['of an equal list', 3, '{ events { nodes { id } } other: events { updatesCursor } }'],
 ])('an updatesCursor %s costs a list no call', async (_, calls, query) => {
   const gateway = await startGateway({ sandbox });
   tallied();

@@ -1,7 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  type FragmentDefinitionNode,
+  type GraphQLResolveInfo,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+} from 'graphql';
 import { readConfig } from '../src/config/config.js';
 import { ConfigurationError } from '../src/config/configuration-error.js';
 import { withoutValue } from '../src/graphql/argument-errors.js';
+import { selectionsOf, selectsMember } from '../src/graphql/input.js';
 import { cursorOf, eventsWith } from './support/calls-table.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -729,4 +737,19 @@ describe('an invalid environment', () => {
     const config = readConfig(Object.fromEntries(Object.keys(wrongEnvironment).map(name => [name, ' '])));
     expect(config).toMatchObject({ host: '127.0.0.1', port: 4000, redis: undefined });
   });
+});
+
+test('what a field selects is found once, however often fragments spread each other', () => {
+  const names = Array.from({ length: 60 }, (_, index) => `F${index}`);
+  const spreads = names.map((name, index) => `fragment ${name} on Market { ...F${index + 1} ...F${index + 1} }`);
+  const text = `query ($is: Boolean!) { nodes { ...F0 a @include(if: $is) } } ${spreads.join(' ')} fragment F60 on Market { b }`;
+  const [operation, ...definitions] = parse(text).definitions as [OperationDefinitionNode, ...FragmentDefinitionNode[]];
+  const fragments = Object.fromEntries(definitions.map(each => [each.name.value, each]));
+  const fieldNodes = operation.selectionSet.selections;
+  const info = { fieldNodes, fragments, variableValues: { is: false } } as unknown as GraphQLResolveInfo;
+  expect([...selectionsOf(info)].map(({ kind }) => kind)).toEqual([
+    ...definitions.map(() => Kind.FRAGMENT_DEFINITION),
+    Kind.FIELD,
+  ]);
+  expect(['a', 'b'].map(name => selectsMember(info, name))).toEqual([false, true]);
 });

@@ -78,13 +78,13 @@ export function createTelemetry({ registry, exemplars }: Metrics, { warn, works 
     'outcome',
     'status',
   );
+  /** By family. Copied at each scrape: to count one with `inc` costs more than to look it up in memory. */
   const lookups = new Map<string, Record<Source, number>>();
   new Counter({
     name: 'gateway_lookups_total',
     help: 'Reads, by endpoint family and source: memory, redis, flight (a read that was already running) or network',
     labelNames: ['family', 'source'],
     registers,
-    // To add each one here would cost more than to look it up in memory.
     collect() {
       this.reset();
       for (const [family, counts] of lookups)

@@ -202,7 +202,7 @@ function createApolloPlugin(
           const { singleResult: result } = response.body;
           if (result.data instanceof MultipartResponse) return;
           request.http?.headers.set('accept', withoutParts(request.http.headers.get('accept')));
-          // Otherwise the request was refused.
+          // What is not written yet refuses the request.
           if (!(result.data instanceof WrittenResponse)) complete(result, false, metadata);
         },
       };

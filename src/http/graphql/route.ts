@@ -113,7 +113,7 @@ function statusFor(
   return isLegacyJson && status === 400 && outcome !== undefined && documentErrors.has(outcome) ? 200 : status;
 }
 
-/** Apollo's `stringifyResult`: leaves a result as it is, so that it is written later, once there is memory for it. See `keptResult`. */
+/** Apollo's `stringifyResult`: leaves a result as it is, which is written already or by `send`. See `keptResult`. */
 export const keepResult = (result: unknown): string => result as string;
 
 /** Takes the result that `keepResult` left in the body of Apollo's response. @throws Error where Apollo has turned it into text. */

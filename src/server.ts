@@ -134,7 +134,6 @@ export async function createServer(deps: ServerDeps) {
   const app = await createHttpApp({
     log,
     connections,
-    proxyHeaders,
     origins: config.corsOrigins,
     stages(fastify) {
       const last = requestAdmission.executionStage(fastify);

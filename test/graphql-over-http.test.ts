@@ -60,7 +60,6 @@ defineIntegrationTestSuite(async (config, options) => {
   const app = await createHttpApp({
     log,
     connections,
-    proxyHeaders,
     origins: [],
     stages: requestTelemetry.stage,
   });

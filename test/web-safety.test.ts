@@ -232,9 +232,12 @@ describe('every response', () => {
     expect(headers.get('strict-transport-security')).toBeNull();
   });
 
-  test('over TLS has Strict-Transport-Security', async () => {
-    const { headers } = await post({ 'x-forwarded-proto': 'https', accept: 'application/json' });
-    expect(headers.get('strict-transport-security')).toBe('max-age=31536000; includeSubDomains');
+  test('over TLS has Strict-Transport-Security, also from a cache that was filled without TLS', async () => {
+    for (const scheme of ['http', 'https', 'http', 'https']) {
+      const { headers } = await post({ 'x-forwarded-proto': scheme, accept: 'application/json' });
+      const expected = scheme === 'https' ? 'max-age=31536000; includeSubDomains' : null;
+      expect(headers.get('strict-transport-security')).toBe(expected);
+    }
   });
 
   test('except GraphiQL has the strict Content-Security-Policy', async () => {
@@ -642,7 +645,7 @@ describe('a stage of the pipeline', () => {
       slowOperationMs: 0,
     });
     const stages = (fastify: Handler) => requestTelemetry.stage(stage(fastify));
-    app = await createHttpApp({ log, connections, proxyHeaders, origins: [], stages });
+    app = await createHttpApp({ log, connections, origins: [], stages });
     app.addHook('onClose', async () => connections.close());
     app.get('/', async () => 'served');
     return app.listen({ host: '127.0.0.1', port: 0 });

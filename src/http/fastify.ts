@@ -11,7 +11,6 @@ import {
 } from 'fastify';
 import { Abandoned, GatewayError, RateLimited } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
-import type { ProxyHeaders } from '../lib/network.js';
 import { andThen, type MaybePromise } from '../lib/run.js';
 import type { Connections } from './connections.js';
 import { type Handler, maxBodyBytes, readBody, stateOf } from './request-state.js';
@@ -23,7 +22,6 @@ import {
   refusalBody,
   refuseUnreadable,
   safeHeaders,
-  safeHeadersOverTls,
 } from './web-safety.js';
 
 const messageFor: Readonly<Record<string, string>> = {
@@ -39,7 +37,6 @@ const slowestRequestMs = 30_000;
 interface HttpAppDeps {
   readonly log: FastifyBaseLogger;
   readonly connections: Connections;
-  readonly proxyHeaders: Pick<ProxyHeaders, 'schemeOf'>;
   /** Origins whose pages may read responses and send cookies. */
   readonly origins: readonly string[];
   /** The first of the stages in front of Fastify, which begins the state of a request. @param fastify the last. */
@@ -113,9 +110,7 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.setErrorHandler(answerError);
   parseReadBodies(app);
-  app.addHook('onRequest', async ({ raw }, reply) => {
-    reply.headers(deps.proxyHeaders.schemeOf(raw) === 'https' ? safeHeadersOverTls : safeHeaders);
-  });
+  app.addHook('onRequest', async (_, reply) => void reply.headers(safeHeaders));
   if (deps.origins.length > 0) await app.register(cors, corsOptions(deps.origins));
   app.addHook('onRequest', async (request, reply) => {
     const { refusal, upgrade } = stateOf(request.raw);

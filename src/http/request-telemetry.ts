@@ -22,6 +22,7 @@ import type { Telemetry } from '../observability/telemetry.js';
 import type { Connections } from './connections.js';
 import { monitoringPaths } from './monitoring/readiness.js';
 import { type Handler, RequestState } from './request-state.js';
+import { strictTransport } from './web-safety.js';
 
 /** Gives each request and operation an id, and logs, counts and traces how it ended. */
 export type RequestTelemetry = ReturnType<typeof createRequestTelemetry>;
@@ -61,6 +62,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     const operation = newOperationInfo(id, span?.begin('server'), clientAppOf(headers));
     const state = new RequestState(request, response, proxyHeaders.addressOf(request), operation, span);
     state.setHeader('x-request-id', operation.id);
+    if (proxyHeaders.schemeOf(request) === 'https') state.setHeader('strict-transport-security', strictTransport);
     state.whenClosed(() => end(state));
     return state;
   }

@@ -12,11 +12,8 @@ export const safeHeaders: OutgoingHttpHeaders = {
   'cache-control': 'no-store',
 };
 
-/** The same where the client used TLS: for a year, browsers use nothing else. */
-export const safeHeadersOverTls: OutgoingHttpHeaders = {
-  ...safeHeaders,
-  'strict-transport-security': 'max-age=31536000; includeSubDomains',
-};
+/** `strict-transport-security` of each response over TLS: for a year, browsers use nothing else. */
+export const strictTransport = 'max-age=31536000; includeSubDomains';
 
 /** The body of a response that refuses a whole request, in the form that clients of its path read: JSON-RPC at `/mcp`, GraphQL everywhere else. */
 export function refusalBody(path: string, message: string, extensions: Readonly<Record<string, unknown>>): object {

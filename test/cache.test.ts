@@ -6,7 +6,7 @@ import type { Scope } from '../src/auth/credentials.js';
 import { Cache } from '../src/data/cache/cache.js';
 import { isUnsettled, localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
 import { keysOf } from '../src/data/cache/keys.js';
-import type { Load, Loaded, Lookup } from '../src/data/cache/lookup.js';
+import type { Load, Loaded, Lookup, LookupOutcome, ReceiveOutcome } from '../src/data/cache/lookup.js';
 import { createMemoryTier, createRedisTier, freshEntries, type MemoryTier } from '../src/data/cache/tiers.js';
 import { connectRedis, type RedisClient } from '../src/data/redis.js';
 import {
@@ -55,10 +55,15 @@ const load: Load<Lookup & Wanted> = (lookups, receiver) => {
   return { abort: (index, reason) => controllers[index]?.controller.abort(reason) };
 };
 
-const loadMany = (cache: Cache, scope: Scope, wanted: readonly Wanted[], signal: AbortSignal) => {
+async function loadMany(cache: Cache, scope: Scope, wanted: readonly Wanted[], signal: AbortSignal) {
   const lookups = wanted.map(each => ({ ...each, keys: keysOf(scope, each.key, each.embeddings) }));
-  return cache.loadMany(lookups, load, signal);
-};
+  const outcomes: LookupOutcome[] = [];
+  const receive: ReceiveOutcome = (index, outcome) => {
+    outcomes[index] = outcome;
+  };
+  await cache.loadMany(lookups, load, receive, signal);
+  return outcomes;
+}
 
 /** One look-up. @throws what the source threw; the signal's reason as soon as it aborts. */
 async function getOrLoad(cache: Cache, scope: Scope, wanted: Wanted, signal: AbortSignal) {

@@ -3,8 +3,10 @@ import { pagesFor } from '../src/domains/events/loaders.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type CallsRow, callsTable, cursorOf, eventsWith, type Tally } from './support/calls-table.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { startWithHeld } from './support/held-service.js';
 import { redisPlaces } from './support/redis-cluster.js';
 import { overSse } from './support/streams.js';
+import { until } from './support/until.js';
 import { eventPage, fakeWire } from './support/wire.js';
 
 /** The service's default window of events depends on the time of day. */
@@ -32,6 +34,21 @@ function tallied(): Tally {
 
 const send = (gateway: TestGateway, { query, variables, clients = 1 }: CallsRow) =>
   Promise.all(Array.from({ length: clients }, () => gateway.query(query, variables)));
+
+test('what depends on one read waits for no other read', async () => {
+  const held = await startWithHeld(/companies|observation/);
+  try {
+    const query =
+      '{ market(id: 3) { companies { totalCount } } events(first: 1) { nodes { references { observation { id } } } } }';
+    const answer = held.gateway.query(query);
+    // The companies, and observations.
+    await until(() => held.held() > 1);
+    held.open();
+    expect((await answer).errors).toBeUndefined();
+  } finally {
+    await held.close();
+  }
+});
 
 describe.each(callsTable.map(row => ({ name: row.what, row })))('$name', ({ row }) => {
   test('costs exactly its calls, cold and warm', async () => {

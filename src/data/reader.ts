@@ -7,7 +7,7 @@ import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
 import { keysOf, marketTag, type ScopedKey } from './cache/keys.js';
-import type { Lifetime, Load, Loaded, Lookup, LookupOutcome, LookupResult } from './cache/lookup.js';
+import type { Lifetime, Load, Loaded, Lookup, LookupResult, ReceiveOutcome } from './cache/lookup.js';
 import { parseReply, type Reply, replyText } from './upstream/reply.js';
 import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
@@ -231,14 +231,17 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
   /** Never rejects. */
   async function run(reads: readonly PendingRead[], load: Load<CachedRead>): Promise<void> {
     const startedAt = performance.now();
-    try {
-      const results = await cache.loadMany(reads, load, cancellation.signal, metadata.operation.span);
-      const milliseconds = performance.now() - startedAt;
-      for (const [index, pending] of reads.entries()) {
-        const result = results[index] as LookupOutcome;
-        if (result instanceof Error) pending.reject(readError(pending.read, result));
-        else pending.resolve(receive(pending, result, milliseconds));
+    const settle: ReceiveOutcome = (index, outcome) => {
+      const pending = reads[index] as PendingRead;
+      try {
+        if (outcome instanceof Error) throw readError(pending.read, outcome);
+        pending.resolve(receive(pending, outcome, performance.now() - startedAt));
+      } catch (error) {
+        pending.reject(error);
       }
+    };
+    try {
+      await cache.loadMany(reads, load, settle, cancellation.signal, metadata.operation.span);
     } catch (error) {
       for (const { reject } of reads) reject(error);
     }

@@ -2,7 +2,7 @@ import { NotFound } from '../../errors.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { Generations } from './generations.js';
-import type { Load, Lookup, LookupOutcome, LookupResult } from './lookup.js';
+import type { Load, Lookup, LookupResult, ReceiveOutcome } from './lookup.js';
 import { type CacheState, LookupBatch, resultOf } from './lookup-batch.js';
 import { freshEntries } from './tiers.js';
 
@@ -33,23 +33,29 @@ export class Cache {
   }
 
   /**
-   * Looks up several things of one scope. The results are in the same order, with an Error in the place of each look-up that failed.
+   * Looks up several things of one scope. Fulfilled once all outcomes have been received.
    * @param load what is not cached.
+   * @param receive is called once for each look-up.
    * @param span of the operation: reads and writes of Redis are below it.
    * @throws the signal's reason as soon as it aborts; loads that have no other waiter are aborted too.
    */
   async loadMany<L extends Lookup>(
     lookups: readonly L[],
     load: Load<L>,
+    receive: ReceiveOutcome,
     signal: AbortSignal,
     span?: Span,
-  ): Promise<LookupOutcome[]> {
+  ): Promise<void> {
     const tags = new Set<string>();
     for (const { tag } of lookups) if (tag !== undefined) tags.add(tag);
     const read = async (tag: string) => [tag, await this.generations.current(tag)] as const;
     const generations = tags.size === 0 ? none : new Map(await Promise.all([...tags].map(read)));
     signal.throwIfAborted();
-    const batch = new LookupBatch(this.#state, load as Load<Lookup>, span);
+    const counted: ReceiveOutcome = (index, outcome) => {
+      if (!(outcome instanceof Error)) this.#telemetry.lookup((lookups[index] as L).family, outcome.source);
+      receive(index, outcome);
+    };
+    const batch = new LookupBatch(this.#state, load as Load<Lookup>, counted, span);
     const leave = () => batch.leave(signal.reason);
     signal.addEventListener('abort', leave);
     try {
@@ -57,21 +63,10 @@ export class Cache {
     } finally {
       signal.removeEventListener('abort', leave);
     }
-    const { results, late } = batch;
-    for (const [index, { family }] of lookups.entries()) {
-      const result = results[index];
-      if (result !== undefined && !(result instanceof Error)) this.#telemetry.lookup(family, result.source);
-    }
-    if (late.length > 0) {
-      const again = await this.loadMany(
-        late.map(index => lookups[index] as L),
-        load,
-        signal,
-        span,
-      );
-      for (const [at, index] of late.entries()) results[index] = again[at] as LookupOutcome;
-    }
-    return results;
+    const { late } = batch;
+    if (late.length === 0) return;
+    const again = late.map(index => lookups[index] as L);
+    await this.loadMany(again, load, (at, outcome) => receive(late[at] as number, outcome), signal, span);
   }
 }
 

@@ -13,7 +13,7 @@ import type { Receiver } from '../upstream/call.js';
 import type { Entry } from './entry.js';
 import { isUnsettled } from './generations.js';
 import type { Keys, ScopedKey } from './keys.js';
-import type { Load, Loaded, Lookup, LookupOutcome, LookupResult } from './lookup.js';
+import type { Load, Loaded, Lookup, LookupOutcome, LookupResult, ReceiveOutcome } from './lookup.js';
 import { anyGeneration, freshEntries, type MemoryTier, type RedisTier } from './tiers.js';
 
 /** What all batches of a cache share: its tiers, and one load for equal look-ups. */
@@ -53,13 +53,12 @@ function thisTurn(): number {
 
 /** The look-ups of one scope and one tick. What no other batch is loading is one read of Redis, one load, and one pipeline of writes. */
 export class LookupBatch implements Receiver<Loaded> {
-  /** In the order of the look-ups. */
-  readonly results: LookupOutcome[] = [];
   readonly #startedAt = performance.now();
   /** The indexes of those that ran out of time in a load of another batch, of which they had less than half. */
   readonly late: number[] = [];
   readonly #state: CacheState;
   readonly #load: Load<Lookup>;
+  readonly #receive: ReceiveOutcome;
   readonly #span: Span | undefined;
   /** How many results are missing. */
   #missing = 0;
@@ -74,13 +73,14 @@ export class LookupBatch implements Receiver<Loaded> {
   #running = 0;
   readonly #writes = new Map<ScopedKey, Entry>();
 
-  constructor(state: CacheState, load: Load<Lookup>, span: Span | undefined) {
+  constructor(state: CacheState, load: Load<Lookup>, receive: ReceiveOutcome, span: Span | undefined) {
     this.#state = state;
     this.#load = load;
+    this.#receive = receive;
     this.#span = span;
   }
 
-  /** Fulfilled when all results are there. @param generations of the tags. If one is unknown or unsettled, the cache is neither read nor written for it. */
+  /** Fulfilled when all results are there, except those that are `late`. @param generations of the tags. If one is unknown or unsettled, the cache is neither read nor written for it. */
   run(lookups: readonly Lookup[], generations: ReadonlyMap<string, string | undefined>): Promise<void> {
     const complete = new Promise<void>((resolve, reject) => {
       this.#resolve = resolve;
@@ -94,7 +94,7 @@ export class LookupBatch implements Receiver<Loaded> {
       const isCacheable = lookup.tag === undefined || (generation !== undefined && !isUnsettled(generation));
       const fresh = isCacheable && freshEntries(memory, lookup.keys, generation, 'freshUntil');
       if (fresh) {
-        this.results[index] = resultOf(fresh, 'memory');
+        this.#receive(index, resultOf(fresh, 'memory'));
         this.#missing -= 1;
         continue;
       }
@@ -184,7 +184,7 @@ export class LookupBatch implements Receiver<Loaded> {
     for (const [place, { batch, index }] of waiters.entries()) {
       const isOwn = batch === this && place === 0;
       if (result instanceof UpstreamTimeout && this.#joinedLate(batch)) batch.late.push(index);
-      batch.results[index] = isOwn || result instanceof Error ? result : { ...result, source: 'flight' };
+      else batch.#receive(index, isOwn || result instanceof Error ? result : { ...result, source: 'flight' });
       batch.#missing -= 1;
       if (batch.#missing === 0) batch.#resolve();
     }

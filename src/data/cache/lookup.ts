@@ -50,3 +50,6 @@ export interface LookupResult extends Pick<Entry, 'value' | 'freshUntil' | 'gene
 }
 
 export type LookupOutcome = LookupResult | Error;
+
+/** Receives the outcome of each look-up as soon as it is known: what depends on it waits for no other. Must not throw. */
+export type ReceiveOutcome = (index: number, outcome: LookupOutcome) => void;

@@ -233,8 +233,8 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
     const startedAt = performance.now();
     const settle: ReceiveOutcome = (index, outcome) => {
       const pending = reads[index] as PendingRead;
+      if (outcome instanceof Error) return pending.reject(readError(pending.read, outcome));
       try {
-        if (outcome instanceof Error) throw readError(pending.read, outcome);
         pending.resolve(receive(pending, outcome, performance.now() - startedAt));
       } catch (error) {
         pending.reject(error);

@@ -80,7 +80,10 @@ export class LookupBatch implements Receiver<Loaded> {
     this.#span = span;
   }
 
-  /** Fulfilled when all results are there, except those that are `late`. @param generations of the tags. If one is unknown or unsettled, the cache is neither read nor written for it. */
+  /**
+   * Fulfilled when all outcomes but those that are `late` have been received.
+   * @param generations of the tags. If one is unknown or unsettled, the cache is neither read nor written for it.
+   */
   run(lookups: readonly Lookup[], generations: ReadonlyMap<string, string | undefined>): Promise<void> {
     const complete = new Promise<void>((resolve, reject) => {
       this.#resolve = resolve;

@@ -98,25 +98,24 @@ export function isSkipped(selection: SelectionNode, variables: Readonly<Record<s
 type Selected = FieldNode | InlineFragmentNode | FragmentDefinitionNode;
 
 /** By the nodes of a field, of which an execution or a plan has one list. */
-const selections = new WeakMap<readonly FieldNode[], ReadonlySet<Selected>>();
+const selectedBy = oncePerValue(
+  (fieldNodes: readonly FieldNode[], { fragments, variableValues }: GraphQLResolveInfo): readonly Selected[] => {
+    const found = new Set<Selected>();
+    function add({ selectionSet }: Selected): void {
+      for (const selection of selectionSet?.selections ?? []) {
+        const node = selection.kind === Kind.FRAGMENT_SPREAD ? fragments[selection.name.value] : selection;
+        if (node === undefined || found.has(node) || isSkipped(selection, variableValues)) continue;
+        found.add(node);
+        if (node.kind !== Kind.FIELD) add(node);
+      }
+    }
+    for (const node of fieldNodes) add(node);
+    return [...found];
+  },
+);
 
 /** The members that a field selects, and the fragments that they are in, without what `@skip` or `@include` leaves out. */
-export function selectionsOf({ fieldNodes, fragments, variableValues }: GraphQLResolveInfo): ReadonlySet<Selected> {
-  const known = selections.get(fieldNodes);
-  if (known !== undefined) return known;
-  const found = new Set<Selected>();
-  function add({ selectionSet }: Selected): void {
-    for (const selection of selectionSet?.selections ?? []) {
-      const node = selection.kind === Kind.FRAGMENT_SPREAD ? fragments[selection.name.value] : selection;
-      if (node === undefined || found.has(node) || isSkipped(selection, variableValues)) continue;
-      found.add(node);
-      if (node.kind !== Kind.FIELD) add(node);
-    }
-  }
-  for (const node of fieldNodes) add(node);
-  selections.set(fieldNodes, found);
-  return found;
-}
+export const selectionsOf = (info: GraphQLResolveInfo): readonly Selected[] => selectedBy(info.fieldNodes, info);
 
 const metaFields = new Map(
   [SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef].map(field => [field.name, field] as const),
@@ -136,7 +135,7 @@ const namesIn = oncePerValue((definition: ASTNode): ReadonlySet<string> => {
 
 /** Whether a field selects a member of this name. Use it to decide whether to make calls. */
 export const selectsMember = (info: GraphQLResolveInfo, member: string): boolean =>
-  [...selectionsOf(info)].some(node => node.kind === Kind.FIELD && node.name.value === member);
+  selectionsOf(info).some(node => node.kind === Kind.FIELD && node.name.value === member);
 
 /**
  * Whether an operation selects a field of this name anywhere, even under `@skip` or on another branch. Use it to decide whether to fetch

@@ -56,7 +56,7 @@ export function createNodeResolvers<Context>(types: NodeTypes<Context>) {
     if (nodeType.find === undefined) throw new NotRefetchable(type);
     let source: object | null | undefined = {};
     // Without a fragment on its type, nothing but its identifier is selected.
-    if ([...selectionsOf(info)].some(node => node.kind !== Kind.FIELD && node.typeCondition?.name.value === type)) {
+    if (selectionsOf(info).some(node => node.kind !== Kind.FIELD && node.typeCondition?.name.value === type)) {
       try {
         source = await nodeType.find(parts, context, info);
       } catch (error) {

@@ -58,13 +58,18 @@ export function andThen<T, U>(value: MaybePromise<T>, map: (value: T) => MaybePr
   return value instanceof Promise ? value.then(map) : map(value);
 }
 
-/** A function that calls `make` once for each object and remembers the result until the object is garbage-collected. */
-export function oncePerValue<V extends object, T>(make: (value: V) => T): (value: V) => T {
+/**
+ * A function that calls `make` once for each object and remembers the result until the object is garbage-collected.
+ * @param make whatever else it is given must be the same for the same object.
+ */
+export function oncePerValue<V extends object, T, Rest extends readonly unknown[]>(
+  make: (value: V, ...rest: Rest) => T,
+): (value: V, ...rest: Rest) => T {
   const made = new WeakMap<V, { readonly result: T }>();
-  return value => {
+  return (value, ...rest) => {
     let known = made.get(value);
     if (known === undefined) {
-      known = { result: make(value) };
+      known = { result: make(value, ...rest) };
       made.set(value, known);
     }
     return known.result;

@@ -122,14 +122,12 @@ const inPlaceOfData = (data: WrittenResponse | MultipartResponse, headers = new 
 });
 
 /** Adds a response's metadata, forbids caching where something is missing or was written, and notes its outcome. */
-function complete(
-  result: Parameters<typeof addResponseMetadata>[0],
-  isQuery: boolean,
-  metadata: ResponseMetadata,
-): void {
-  if (!isQuery || result.errors !== undefined || metadata.skipped.length > 0) metadata.forbidCaching();
+function complete(result: Parameters<typeof addResponseMetadata>[0], metadata: ResponseMetadata): void {
+  const { operation } = metadata;
+  if (operation.type !== 'query' || result.errors !== undefined || metadata.skipped.length > 0)
+    metadata.forbidCaching();
   addResponseMetadata(result, metadata);
-  metadata.operation.outcome = outcomeOfErrors(result.errors);
+  operation.outcome = outcomeOfErrors(result.errors);
 }
 
 /** In place of a document that is refused. */
@@ -171,7 +169,7 @@ function createApolloPlugin(
           Object.assign(apolloRequest, { document });
         },
 
-        async responseForOperation({ operation, document, request, contextValue: context }) {
+        async responseForOperation({ document, request, contextValue: context }) {
           const { operationName, variables, http } = request;
           if (refused !== undefined) {
             const { status } = { status: 400, ...(refused[0]?.extensions.http as object | undefined) };
@@ -192,7 +190,7 @@ function createApolloPlugin(
           }
           // Errors first, as Apollo has them.
           const whole = { errors: errors && formatAll(errors, context), data };
-          complete(whole, operation?.operation === 'query', metadata);
+          complete(whole, metadata);
           // Written at once, while the processor's caches have what it is made of.
           return inPlaceOfData(new WrittenResponse(whole, metadata.claim));
         },
@@ -203,7 +201,7 @@ function createApolloPlugin(
           if (result.data instanceof MultipartResponse) return;
           request.http?.headers.set('accept', withoutParts(request.http.headers.get('accept')));
           // What is not written yet refuses the request.
-          if (!(result.data instanceof WrittenResponse)) complete(result, false, metadata);
+          if (!(result.data instanceof WrittenResponse)) complete(result, metadata);
         },
       };
     },

@@ -3,7 +3,7 @@ const byteOf = (character: string) => character.charCodeAt(0);
 /** What gives JSON its structure, as the bytes of its text in UTF-8. */
 export const quote = byteOf('"');
 export const backslash = byteOf('\\');
-export const comma = byteOf(',');
+const comma = byteOf(',');
 export const colon = byteOf(':');
 export const bracket = byteOf('[');
 export const closingBracket = byteOf(']');

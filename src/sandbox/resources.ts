@@ -5,20 +5,20 @@ type PropertySource = 'inferred' | 'explicit';
 export type Direction = 'up' | 'down' | 'fluctuate' | 'unknown';
 export type Operator = '>' | '<' | '>=' | '<=' | '=' | '~' | 'range';
 
-export interface Quantity {
+interface Quantity {
   operator: Operator;
   values: number[];
   unit: string;
 }
 
-export interface AffectedDatapoint {
+interface AffectedDatapoint {
   name: string;
   subject: string | null;
   direction: Direction | null;
   quantity: Quantity | null;
 }
 
-export interface AlertType {
+interface AlertType {
   name: string;
   mappedFrom: string;
   method: string;
@@ -27,7 +27,7 @@ export interface AlertType {
 }
 
 /** `likelihood` and `severity` are integers from 0 to 3. */
-export interface ImpactedEntity {
+interface ImpactedEntity {
   name: string;
   entityType: string;
   mappedFrom: string;
@@ -75,7 +75,7 @@ export interface Observation {
   url?: string;
 }
 
-export type MarketReviewStatus = 'published' | 'draft' | 'reviewing';
+type MarketReviewStatus = 'published' | 'draft' | 'reviewing';
 
 export interface MarketRecord {
   id: number;

@@ -45,7 +45,7 @@ const waitingPerConnection = 32;
  * The connections to one origin. All are replaced together when they have reached their age, so that a name that moves is followed; running calls end
  * on the old ones. undici's `clientTtl` lets a call wait forever when all connections are too old, and never replaces those that are always busy.
  */
-export class Origin {
+class Origin {
   readonly bulkhead: Bulkhead;
   readonly #url: URL;
   readonly #open: () => Dispatcher;

@@ -12,7 +12,7 @@ export function safeHtml(html: string): string {
   });
 }
 
-/** Sanitized HTML as plain text. A `br`, and the end of a paragraph or list item, becomes a line break. */
+/** Sanitized HTML as plain text. A `br`, and the end of a paragraph or list item, becomes a line break. @public: `delivery.ts` imports this file as a whole. */
 export function textOfHtml(html: string): string {
   let text = '';
   const parser = new Parser({

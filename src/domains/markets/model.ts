@@ -37,8 +37,6 @@ export const marketRecord = z.preprocess(
     })),
 );
 
-export type MarketRecord = z.output<typeof marketRecord>;
-
 const topicGroup = z
   .object({ topicId: identifier, label: text })
   .transform(({ topicId, label }) => ({ id: topicId, label }));

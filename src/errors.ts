@@ -215,11 +215,3 @@ export class UpstreamInvalidResponse extends UpstreamFailure {
     super(message, upstream, false);
   }
 }
-
-/** The service has accepted a write, but its response cannot be read. */
-export class AcceptedUnread extends UpstreamInvalidResponse {
-  /** @param advice how the client learns what the response would have said. */
-  constructor(advice = 'send it again only if it may be done twice') {
-    super(`The request was sent and accepted, but the response of the service cannot be read: ${advice}`);
-  }
-}

@@ -2,14 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import {
-  AcceptedUnread,
-  BadUserInput,
-  Overloaded,
-  QueryTooComplex,
-  RateLimited,
-  UpstreamBadInput,
-} from '../src/errors.js';
+import { BadUserInput, Overloaded, QueryTooComplex, RateLimited, UpstreamBadInput } from '../src/errors.js';
 import { readExamples } from '../src/http/graphiql/graphiql.js';
 import { documentErrors } from '../src/http/mask-error.js';
 import { skippedError } from '../src/observability/response-metadata.js';
@@ -223,7 +216,6 @@ describe('docs/gateway-errors.ts', () => {
       new RateLimited('Later', fault),
       new Overloaded(),
       new UpstreamBadInput('Wrong', fault, 'filter'),
-      new AcceptedUnread(),
     ].map(({ extensions }) => extensions);
     const { extensions } = skippedError({ record: 'Event', id: null, fields: [] });
     const members = new Set([...errors, extensions ?? {}].flatMap(each => Object.keys(each)));

@@ -317,6 +317,19 @@ describe('a session', () => {
     }
   });
 
+  test.each<[string, string, string, string]>([
+    ['a page that sets a cookie', 'text/html', '<form>', 'UPSTREAM_INVALID_RESPONSE'],
+    ['a page that is said to be JSON', 'application/json', '<form>', 'UPSTREAM_INVALID_RESPONSE'],
+    ['an error that sets a cookie', 'application/json', '{"success":false}', 'UPSTREAM_INVALID_RESPONSE'],
+    ['a refusal with status 200', 'application/json', '{"success":false,"errorCode":"UNAUTHORISED"}', 'SIGN_IN_FAILED'],
+  ])('(%s) is not signed in', async (_, type, body, code) => {
+    const headers = { 'content-type': type, 'set-cookie': 'svc_session=anonymous' };
+    sandbox.tell({ path: '/v2/auth/sign-in', status: 200, body, headers, times: 1 });
+    const answer = await signIn(gateway);
+    expect(answer.errors?.[0].extensions.code).toBe(code);
+    expect(setCookie(answer)).toBe('');
+  });
+
   test('is not started if its cookie would be too large for browsers', async () => {
     sandbox.tell({
       path: '/v2/auth/sign-in',

@@ -1,14 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Scope } from '../auth/credentials.js';
 import { NotFound } from '../errors.js';
-import type { BoundedJson } from '../lib/json.js';
 import { type MaybePromise, runYielding } from '../lib/run.js';
 import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
 import { keysOf, marketTag, type ScopedKey } from './cache/keys.js';
 import type { Lifetime, Load, Loaded, Lookup, LookupResult, ReceiveOutcome } from './cache/lookup.js';
-import { parseReply, type Reply, replyText } from './upstream/reply.js';
+import { contentOf } from './upstream/call-errors.js';
+import { type Reply, replyText } from './upstream/reply.js';
 import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
@@ -101,16 +101,16 @@ interface PendingRead extends CachedRead {
 /** Characters. A longer text is parsed in several turns. */
 const maxAtOnce = 256 * 1024;
 
-/** Parses the text of a reply, and then its pieces one by one. @throws UpstreamInvalidResponse */
+/** Parses the text of a reply, and then its pieces one by one. @throws GatewayError */
 async function parseInTurns(
   read: AnyRead,
-  text: BoundedJson,
+  content: () => unknown,
   schemaDrift: SchemaDrift,
   client: Scope | undefined,
 ): Promise<Parsed<unknown, unknown>> {
   const parsePiece = (piece: unknown) => runYielding(client, () => parseLenient(read, piece, schemaDrift));
   await nextTurn();
-  const body = await runYielding(client, () => parseReply(text));
+  const body = await runYielding(client, content);
   await nextTurn();
   if (read.pieces === undefined) return parsePiece(body);
   const values: unknown[] = [];
@@ -140,9 +140,10 @@ function loadedFrom(
     };
   };
   const parser = before === undefined ? read : { ...read, parse: (body: unknown) => read.parse(body, before) };
+  const content = () => contentOf(text, reply, read.request);
   return text.length <= maxAtOnce
-    ? loaded(parseLenient(parser, parseReply(text), schemaDrift))
-    : parseInTurns(parser, text, schemaDrift, auth.scope).then(loaded);
+    ? loaded(parseLenient(parser, content(), schemaDrift))
+    : parseInTurns(parser, content, schemaDrift, auth.scope).then(loaded);
 }
 
 type FetchDeps = Pick<ReaderDeps, 'upstream' | 'telemetry'>;

@@ -1,7 +1,6 @@
 import { BrokenCircuitError } from 'cockatiel';
 import {
   Abandoned,
-  AcceptedUnread,
   Conflict,
   Forbidden,
   GatewayError,
@@ -16,12 +15,12 @@ import {
   UpstreamTimeout,
   UpstreamUnavailable,
 } from '../../errors.js';
-import { jsonObject } from '../../lib/json.js';
+import { type BoundedJson, jsonObject } from '../../lib/json.js';
 import { BulkheadFull } from '../../lib/run.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
-import type { Reply } from './reply.js';
+import { parseReply, type Reply } from './reply.js';
 import type { UpstreamRequest } from './request.js';
 
 /** The error for whatever ended a call. Its message names no address. */
@@ -33,7 +32,7 @@ export function errorOfCall(error: unknown, isSafe: boolean): Error {
   }
   if (!(error instanceof BrokenExchange)) return new UpstreamUnavailable('The call to the service failed');
   const { sent, cause } = error;
-  if (sent && !isSafe) return error.accepted ? new AcceptedUnread() : unknownOutcome(cause);
+  if (sent && !isSafe) return unknownOutcome(cause);
   if (cause instanceof GatewayError || cause instanceof Abandoned) return cause;
   if (cause instanceof BulkheadFull) return new UpstreamUnavailable('The service sends too much data at once');
   return new UpstreamUnavailable(sent ? 'The connection to the service broke' : 'The service could not be reached');
@@ -41,8 +40,10 @@ export function errorOfCall(error: unknown, isSafe: boolean): Error {
 
 /** A write that may or may not have been carried out must not be repeated blindly. */
 function unknownOutcome(cause: unknown): Error {
-  const ErrorClass = cause instanceof UpstreamTimeout ? UpstreamTimeout : UpstreamUnavailable;
   const message = 'The request was sent, but its outcome is unknown: check the outcome before you repeat it';
+  // Its size, for example, was not what the service may send.
+  if (cause instanceof UpstreamInvalidResponse) return new UpstreamInvalidResponse(message);
+  const ErrorClass = cause instanceof UpstreamTimeout ? UpstreamTimeout : UpstreamUnavailable;
   return new ErrorClass(message, undefined, false);
 }
 
@@ -102,7 +103,24 @@ type RequestInfo = Pick<UpstreamRequest, 'safe' | 'argument' | 'members' | 'list
  * addresses or repeat a credential.
  */
 export function errorOfReply(reply: Reply, request: RequestInfo): GatewayError {
-  const { errorCode, message } = readProblem(reply.body);
+  const body = reply.body.length > maxProblemBytes ? {} : jsonObject(reply.body, problemBounds);
+  return errorOfProblem(body, reply, request);
+}
+
+/**
+ * The JSON value of a reply of status 200-299; undefined for an empty one.
+ * @throws UpstreamInvalidResponse if it is not JSON; the error that it says if it says that the request failed
+ */
+export function contentOf(text: BoundedJson, reply: Reply, request: RequestInfo): unknown {
+  const body = parseReply(text);
+  const { success, errorCode, error, errors } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  const faults = [errorCode, error, Array.isArray(errors) && errors.length > 0];
+  if (success === false || faults.some(Boolean)) throw errorOfProblem({ ...(body as object) }, reply, request);
+  return body;
+}
+
+function errorOfProblem(problem: Problem, reply: Reply, request: RequestInfo): GatewayError {
+  const { errorCode, message } = readProblem(problem);
   const fault = { status: reply.status, errorCode, retryAfterSeconds: retryAfterSeconds(reply) };
   const status = statusByErrorCode.get(errorCode ?? '') ?? reply.status;
   switch (status) {
@@ -129,6 +147,7 @@ export function errorOfReply(reply: Reply, request: RequestInfo): GatewayError {
       return new UpstreamTimeout('The service did not answer in time', fault, request.safe);
     default:
       if (status >= 500) return new UpstreamUnavailable('The service failed', fault, request.safe);
+      if (status <= 299) return new UpstreamInvalidResponse('The service says that it failed, but not why', fault);
       return new UpstreamInvalidResponse('The service answered with a status that it does not document', fault);
   }
 }
@@ -173,8 +192,13 @@ function valuesIn(text: string, values: readonly string[]): readonly string[] {
 const maxProblemBytes = 64 * 1024;
 const problemBounds = { text: maxProblemBytes, number: 1_024, items: 1_000, members: 1_000, levels: 16 };
 
-function readProblem(body: Buffer): { errorCode: string | null; message: string } {
-  const { errorCode, message } = body.length > maxProblemBytes ? {} : jsonObject(body, problemBounds);
+/** The body of an error. */
+interface Problem {
+  readonly errorCode?: unknown;
+  readonly message?: unknown;
+}
+
+function readProblem({ errorCode, message }: Problem): { errorCode: string | null; message: string } {
   return {
     errorCode: typeof errorCode === 'string' && /^[A-Z0-9_]{1,64}$/.test(errorCode) ? errorCode : null,
     message: typeof message === 'string' ? message : '',

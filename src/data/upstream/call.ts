@@ -172,19 +172,14 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   onReply(reply: Reply): void {
     const state = this.#state;
-    const batch = this.#batch;
-    const { calls, deps } = batch;
-    const { telemetry, acceptedScopes } = deps;
-    const { scope, metadata } = calls.auth;
+    const { calls, deps } = this.#batch;
+    const { telemetry } = deps;
+    const { scope } = calls.auth;
     const target = this.#target;
     if (state.name !== 'sending') return;
     this.#record(state, reply.status);
     if (reply.status >= 200 && reply.status <= 299) {
       target.works = true;
-      if (!batch.isAccepted && scope !== undefined) {
-        batch.isAccepted = true;
-        acceptedScopes.countCall(scope, false);
-      }
       target.breaker.leave(state.isTrial);
       this.#state = { name: 'reading', exchange: state.exchange, reply };
       // The outcome of a write does not wait.
@@ -195,12 +190,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     state.exchange.release();
     target.works = false;
     const refusal = errorOfReply(reply, this.#request);
-    // A sign-in has no scope yet: its next attempt may have the right password.
-    if (scope !== undefined && (refusal instanceof Unauthenticated || refusal instanceof Forbidden)) {
-      if (refusal instanceof Unauthenticated) metadata.refusals.set(target.refusalKey, refusal);
-      batch.isAccepted = false;
-      acceptedScopes.countCall(scope, true);
-    }
+    this.#noteRefusal(refusal);
     reportRefusal(telemetry, this.#request, refusal);
     this.#failAttempt(state.isTrial, refusal);
   }
@@ -209,7 +199,7 @@ export class Call<T> implements Waiter, ExchangeListener {
   static #read<T>(call: Call<T>): void {
     const state = call.#state;
     if (state.name !== 'reading') return;
-    const { receiver, read } = call.#batch.calls;
+    const { read } = call.#batch.calls;
     call.#state = ended;
     call.#batch.leave();
     state.exchange.release();
@@ -218,17 +208,42 @@ export class Call<T> implements Waiter, ExchangeListener {
     try {
       value = read(call.#index, state.reply);
     } catch (error) {
+      call.#noteRefusal(error);
       call.#fail(error as Error);
       return;
     }
     if (value instanceof Promise) {
       value.then(
-        result => receiver.resolve(call.#index, result),
-        error => call.#fail(error),
+        result => call.#succeed(result),
+        error => {
+          call.#noteRefusal(error);
+          call.#fail(error);
+        },
       );
     } else {
-      receiver.resolve(call.#index, value);
+      call.#succeed(value);
     }
+  }
+
+  /** Only now is it known that the reply is no refusal: a status of success may have a body that says so. */
+  #succeed(value: T): void {
+    const { calls, deps, isAccepted } = this.#batch;
+    const { scope } = calls.auth;
+    if (!isAccepted && scope !== undefined) {
+      this.#batch.isAccepted = true;
+      deps.acceptedScopes.countCall(scope, false);
+    }
+    calls.receiver.resolve(this.#index, value);
+  }
+
+  /** A sign-in has no scope yet: its next attempt may have the right password. */
+  #noteRefusal(refusal: unknown): void {
+    const { calls, deps } = this.#batch;
+    const { scope, metadata } = calls.auth;
+    if (scope === undefined || !(refusal instanceof Unauthenticated || refusal instanceof Forbidden)) return;
+    if (refusal instanceof Unauthenticated) metadata.refusals.set(this.#target.refusalKey, refusal);
+    this.#batch.isAccepted = false;
+    deps.acceptedScopes.countCall(scope, true);
   }
 
   onBroken(error: BrokenExchange): void {

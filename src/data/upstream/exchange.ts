@@ -8,13 +8,10 @@ import { type Reply, responseTooLarge } from './reply.js';
 export class BrokenExchange extends Error {
   override readonly name = 'BrokenExchange';
   readonly sent: boolean;
-  /** Whether the service has answered with a status of success. */
-  readonly accepted: boolean;
 
-  constructor(sent: boolean, cause: unknown, status = 0) {
+  constructor(sent: boolean, cause: unknown) {
     super('The exchange broke', { cause });
     this.sent = sent;
-    this.accepted = status >= 200 && status <= 299;
   }
 }
 
@@ -147,7 +144,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #break(cause: Error): void {
     this.#isOver = true;
     this.release();
-    this.#listener.onBroken(new BrokenExchange(this.#controller !== undefined, cause, this.#status));
+    this.#listener.onBroken(new BrokenExchange(this.#controller !== undefined, cause));
   }
 
   /** The body is not needed any more, or is about to be read. */

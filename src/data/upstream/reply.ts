@@ -82,9 +82,12 @@ export function responseTooLarge(): UpstreamInvalidResponse {
 /**
  * The text of a reply. Embeddings that the request wants are strings in it (`"0.1,0.2"`); embeddings that it does not want are null. The bounds keep out
  * texts that would take the parser, or the code that reads the value, too long. Changes the body in place and frees it, so read it once.
- * @throws UpstreamInvalidResponse if the body could not be decoded, or exceeds the bounds of its endpoint family
+ * @throws UpstreamInvalidResponse if the body is not said to be JSON, could not be decoded, or exceeds the bounds of its endpoint family
  */
-export function replyText({ body, unreadable }: Reply, { family, vectors }: UpstreamRequest): BoundedJson {
+export function replyText({ headers, body, unreadable }: Reply, { family, vectors }: UpstreamRequest): BoundedJson {
+  const type = headers['content-type'];
+  if (type !== undefined && body.length > 0 && !jsonType.test(`${type}`))
+    throw new UpstreamInvalidResponse('The service answered with a body whose type is not JSON');
   if (unreadable !== undefined)
     throw new UpstreamInvalidResponse(`The service's response cannot be read. ${unreadable.message}`);
   const bounds = bodyBoundsOf(family);
@@ -98,6 +101,8 @@ export function replyText({ body, unreadable }: Reply, { family, vectors }: Upst
   releaseArrayBuffers([body]);
   return text;
 }
+
+const jsonType = /^[^;]*[/+]json\s*(?:;|$)/i;
 
 /** The JSON value of such a text; undefined for an empty text. @throws UpstreamInvalidResponse if it is not JSON */
 export function parseReply(text: BoundedJson): unknown {

@@ -167,10 +167,20 @@ export const closedSet = <const T extends Readonly<Record<string, string>>>(name
 export const identifier = z.union([z.string().min(1), z.int().min(0)]).transform(String);
 
 /** The content of a body whose wrapper the specification does not show: `{data}`, `{metadata, data}` or the content itself. */
-export function unwrapped(body: unknown): unknown {
-  const { data } = (body ?? {}) as { data?: unknown };
-  return data ?? body;
-}
+export const unwrapped = (body: unknown): unknown => memberOr(body, 'data');
+
+/** A member of an object that has it, else the whole. */
+export const memberOr = (whole: unknown, member: string): unknown =>
+  typeof whole === 'object' && whole !== null && Object.hasOwn(whole, member)
+    ? (whole as Readonly<Record<string, unknown>>)[member]
+    : whole;
+
+/** A record of which each member may be missing, but not all: an empty object, or what another server answers, is no record. */
+export const withSomeOf = <T extends z.ZodType>(members: readonly string[], record: T) =>
+  z.preprocess(value => (members.some(member => Object.hasOwn(Object(value), member)) ? value : undefined), record);
+
+/** The body of a success that the specification does not show: nothing, a list, or an object that names no error (see `contentOf`). */
+export const receipt = z.union([z.null(), z.undefined(), z.array(z.unknown()), z.record(z.string(), z.unknown())]);
 
 /** The list in such a body: the content itself, or a member of it. */
 export function listIn(body: unknown, member: string): unknown {

@@ -166,6 +166,6 @@ export function exportCsvWrite(marketId: string, domains: readonly string[]): Wr
       listed: { argument: 'input.companies', values: domains },
       safe: false,
     },
-    parse: body => csvExport.parse(body()).downloadLink,
+    success: csvExport,
   };
 }

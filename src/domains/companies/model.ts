@@ -67,7 +67,9 @@ export const esgData = z.preprocess(body => {
 export type Esg = z.output<typeof esgData>;
 
 /** The body of a CSV export (docs/upstream-api.md: Markets interface). */
-export const csvExport = z.preprocess(unwrapped, z.object({ downloadLink: webUrl }));
+export const csvExport = z
+  .preprocess(unwrapped, z.object({ downloadLink: webUrl }))
+  .transform(({ downloadLink }) => downloadLink);
 
 /** The parts of a market's ESG data by the lower-case domain of their company. Computed once for each body. */
 const partsByDomain = oncePerValue((data: Esg): ReadonlyMap<string, Esg> => {

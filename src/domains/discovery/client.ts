@@ -1,5 +1,6 @@
 import { jobsTag } from '../../data/cache/keys.js';
 import { marketRead, type Read, type Reader } from '../../data/reader.js';
+import { receipt } from '../../data/upstream/schema-drift.js';
 import type { Write } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 import { measured } from './estimate.js';
@@ -11,6 +12,7 @@ import {
   type SuggestedKeywords,
   searchCriteria,
   searchCriteriaHistory,
+  startedJobs,
   suggestedKeywords,
 } from './model.js';
 
@@ -20,9 +22,8 @@ const jobPaths = { DISCOVERY: '/v2/discovery', PUBLISH: '/v2/markets' } as const
 export const jobsRead = (marketId: string, phase: JobPhase): Read<readonly Job[]> =>
   marketRead(marketId, { family: 'jobs', path: `${jobPaths[phase]}/${marketId}/jobs` }, jobsOf(marketId, phase));
 
-const jobsOf = (marketId: string, phase: JobPhase) => ({
-  parse: (body: unknown): readonly Job[] => measured(jobList.parse(body)).map(job => ({ ...job, marketId, phase })),
-});
+const jobsOf = (marketId: string, phase: JobPhase, list: typeof jobList | typeof startedJobs = jobList) =>
+  list.transform((jobs): readonly Job[] => measured(jobs).map(job => ({ ...job, marketId, phase })));
 
 /** The reads of the discovery domain for one request. */
 export const createDiscoveryLoaders = ({ read }: Reader) => ({
@@ -45,7 +46,7 @@ const criteriaPath = (marketId: string) => `/v2/discovery/${marketId}/search-cri
 export function createCriteriaWrite(searchType: string, searchInput: string): Write<SearchCriteria> {
   return {
     request: discoveryRequest('POST', '/v2/discovery/search-criteria', { searchType, searchInput }),
-    parse: body => searchCriteria.parse(body()),
+    success: searchCriteria,
   };
 }
 
@@ -53,7 +54,7 @@ export function createCriteriaWrite(searchType: string, searchInput: string): Wr
 export function suggestKeywordsWrite(path: string, criteria: object): Write<SuggestedKeywords> {
   return {
     request: { ...discoveryRequest('POST', path, { searchCriteria: criteria }), members: criteriaPaths },
-    parse: body => suggestedKeywords.parse(body()),
+    success: suggestedKeywords,
   };
 }
 
@@ -64,16 +65,16 @@ export function startWrite(marketId: string, criteria: object, skipDiscoveryRevi
     request: { ...discoveryRequest('POST', `/v2/discovery/${marketId}/start`, body), members: criteriaPaths },
     market: marketId,
     restartsTag: jobsTag(marketId),
-    parse: body => jobsOf(marketId, 'DISCOVERY').parse(body()),
+    success: jobsOf(marketId, 'DISCOVERY', startedJobs),
   };
 }
 
-/** PATCH /v2/discovery/{id}/companies/reviews. The response is not specified, and not read. @param domains undefined: all of the market. */
+/** PATCH /v2/discovery/{id}/companies/reviews. @param domains undefined: all of the market. */
 export function reviewWrite(
   marketId: string,
   reviewStatus: 'include' | 'exclude',
   domains: readonly string[] | undefined,
-): Write<void> {
+): Write<unknown> {
   const target = domains === undefined ? { mode: 'all' } : { mode: 'partial', domains };
   return {
     request: {
@@ -81,7 +82,7 @@ export function reviewWrite(
       ...(domains && { listed: { argument: 'input.target.domains', values: domains } }),
     },
     market: marketId,
-    parse: () => undefined,
+    success: receipt,
   };
 }
 
@@ -91,7 +92,7 @@ export function publishWrite(marketId: string): Write<readonly Job[]> {
     request: discoveryRequest('POST', `/v2/discovery/${marketId}/publish`),
     market: marketId,
     restartsTag: jobsTag(marketId),
-    parse: body => jobsOf(marketId, 'PUBLISH').parse(body()),
+    success: jobsOf(marketId, 'PUBLISH', startedJobs),
   };
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   identifier,
   listIn,
+  memberOr,
   readable,
   records,
   requiredRecords,
@@ -9,6 +10,7 @@ import {
   unwrapped,
   utcTime,
   withAttributes,
+  withSomeOf,
 } from '../../data/upstream/schema-drift.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 
@@ -52,6 +54,12 @@ export interface Job extends z.output<typeof job> {
 /** The jobs of a market (docs/upstream-api.md: Discovery workflow): a list, bare or under `data` or `jobs`. */
 export const jobList = z.preprocess(body => listIn(body, 'jobs'), requiredRecords('Job', job));
 
+/** The jobs that a write has started. A list that is empty, or has no job that can be read, says only under `data` that there are none. */
+export const startedJobs = z.union([
+  jobList.refine(jobs => jobs.length > 0),
+  z.object({ data: z.tuple([]) }).transform(() => []),
+]);
+
 const keywordLists = <T extends z.ZodType>(name: string, keyword: T) =>
   z.object({
     features: records(`${name}.features`, keyword),
@@ -80,12 +88,12 @@ const known = z.object({
   performSearch: tolerant('SearchCriteria.performSearch', z.boolean()),
 });
 
-const criteriaRecord = withAttributes(known);
-
 /** The members that the specification names, of search criteria and of the objects within. All others are `attributes`. */
 export const criteriaMembers = Object.keys(known.shape);
 export const keywordMembers = Object.keys(keywords.shape);
 export const locationMembers = Object.keys(location.shape);
+
+const criteriaRecord = withSomeOf(criteriaMembers, withAttributes(known));
 
 /** Search criteria (docs/upstream-api.md: Search criteria). `attributes` holds the fields that the specification does not name. */
 export type SearchCriteria = z.output<typeof criteriaRecord>;
@@ -139,6 +147,5 @@ export const suggestedKeywords = z.preprocess(
 export type SuggestedKeywords = z.output<typeof suggestedKeywords>;
 
 function criteriaIn(body: unknown): unknown {
-  const content = unwrapped(body);
-  return (content as { searchCriteria?: unknown } | null)?.searchCriteria ?? content;
+  return memberOr(unwrapped(body), 'searchCriteria');
 }

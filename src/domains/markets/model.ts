@@ -9,33 +9,33 @@ import {
   unwrapped,
   utcTime,
   webUrl,
+  withSomeOf,
 } from '../../data/upstream/schema-drift.js';
 
 const text = z.string();
 
 const reviewStatuses = { published: 'PUBLISHED', draft: 'DRAFT', reviewing: 'REVIEWING' } as const;
 
+const known = z.object({
+  name: tolerant('Market.name', text),
+  subtitle: tolerant('Market.subtitle', text),
+  description: tolerant('Market.description', text),
+  date_created: readable('Market.date_created', utcTime),
+  company_count: readable('Market.company_count', z.int32().min(0)),
+  header_image_url: tolerant('Market.header_image_url', webUrl),
+  review_status: tolerant('Market.review_status', closedSet(reviewStatuses)),
+});
+
 /** The market record (docs/upstream-api.md: Market record), bare or under `data`. Its identifier is known from the request. */
-export const marketRecord = z.preprocess(
-  unwrapped,
-  z
-    .object({
-      name: tolerant('Market.name', text),
-      subtitle: tolerant('Market.subtitle', text),
-      description: tolerant('Market.description', text),
-      date_created: readable('Market.date_created', utcTime),
-      company_count: readable('Market.company_count', z.int32().min(0)),
-      header_image_url: tolerant('Market.header_image_url', webUrl),
-      review_status: tolerant('Market.review_status', closedSet(reviewStatuses)),
-    })
-    .transform(({ date_created, company_count, header_image_url, review_status, ...rest }) => ({
-      ...rest,
-      dateCreated: date_created,
-      companyCount: company_count,
-      headerImageUrl: header_image_url,
-      reviewStatus: review_status,
-    })),
-);
+export const marketRecord = z
+  .preprocess(unwrapped, withSomeOf(['id', ...Object.keys(known.shape)], known))
+  .transform(({ date_created, company_count, header_image_url, review_status, ...rest }) => ({
+    ...rest,
+    dateCreated: date_created,
+    companyCount: company_count,
+    headerImageUrl: header_image_url,
+    reviewStatus: review_status,
+  }));
 
 const topicGroup = z
   .object({ topicId: identifier, label: text })

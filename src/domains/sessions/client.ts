@@ -1,7 +1,9 @@
 import { receivedCookies } from '../../auth/service-cookies.js';
 import { refusalOf } from '../../data/polling/state-message.js';
-import { parseReply, type Reply, replyText } from '../../data/upstream/reply.js';
+import { contentOf } from '../../data/upstream/call-errors.js';
+import { type Reply, replyText } from '../../data/upstream/reply.js';
 import type { UpstreamRequest } from '../../data/upstream/request.js';
+import { parseLenient } from '../../data/upstream/schema-drift.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import type { Write } from '../../data/writer.js';
 import { SignInFailed, UpstreamInvalidResponse } from '../../errors.js';
@@ -11,7 +13,7 @@ import { type EmbedSession, embedSession, signedInName } from './model.js';
 /** GET /v2/auth/session. It creates a new session each time, so it is a write. */
 export const embedSessionWrite: Write<EmbedSession> = {
   request: { family: 'auth', address: 'base', method: 'GET', path: '/v2/auth/session', safe: false },
-  parse: body => embedSession.parse(body()),
+  success: embedSession,
 };
 
 /** POST /v2/auth/sign-in. @param base the address of the service. @throws SignInFailed, whatever the reason why the service refuses. */
@@ -31,20 +33,16 @@ export async function signIn(
     argument: 'input',
     safe: false,
   } as const;
-  const reply = await upstream
-    .send(request, { metadata }, reply => reply)
+  const { reply, name } = await upstream
+    .send(request, { metadata }, reply => ({ reply, name: nameIn(reply, request) }))
     .catch(error => {
       throw refusalOf(error) === undefined ? error : new SignInFailed();
     });
   const cookies = await receivedCookies([reply.headers['set-cookie'] ?? []].flat(), base);
   if (cookies.length === 0) throw new UpstreamInvalidResponse('The service did not start a session');
-  return { cookies: [...cookies], email, name: nameIn(reply, request) };
+  return { cookies: [...cookies], email, name };
 }
 
-function nameIn(reply: Reply, request: UpstreamRequest): string | null {
-  try {
-    return signedInName.parse(parseReply(replyText(reply, request)));
-  } catch {
-    return null;
-  }
-}
+/** @throws GatewayError if the reply says no success: a page for signing in may set a cookie, too. */
+const nameIn = (reply: Reply, request: UpstreamRequest): string | null =>
+  parseLenient(signedInName, contentOf(replyText(reply, request), reply, request), { fields: [], skipped: [] });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { serviceCookie } from '../../auth/service-cookies.js';
-import { unwrapped } from '../../data/upstream/schema-drift.js';
+import { receipt, unwrapped } from '../../data/upstream/schema-drift.js';
 
 const text = z.string();
 
@@ -38,6 +38,7 @@ export const session = z.object({
 export type Session = z.output<typeof session>;
 
 /** The name of the user in the body of a sign-in, which the specification does not show. Null if there is none. */
-export const signedInName = z
-  .preprocess(body => (unwrapped(body) as { name?: unknown } | null | undefined)?.name, text.nullable())
-  .catch(null);
+export const signedInName = receipt.transform(body => {
+  const { name } = Object(unwrapped(body)) as { readonly name?: unknown };
+  return typeof name === 'string' ? name : null;
+});

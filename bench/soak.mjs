@@ -131,7 +131,7 @@ async function watch() {
   while (performance.now() < endsAt) {
     await sleep(Math.min(sampleMs, Math.max(endsAt - performance.now(), 1)));
     const minute = (performance.now() - startedAt) / 60_000;
-    samples.push({ minute, memory: memoryOf(gateway.pid) });
+    samples.push({ minute, memory: memoryOf(gateway.pids) });
     // The sandbox remembers every call.
     await (await fetch(`${sandbox.origin}/_sandbox/calls`, { method: 'DELETE' })).arrayBuffer();
     if (samples.length % 12 === 0)

@@ -1,4 +1,3 @@
-import cluster from 'node:cluster';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -8,23 +7,14 @@ import { hashOfKey } from './auth/credentials.js';
 import { createTeams, readTeams, type Teams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError, orCannotListen, reasonOf } from './config/configuration-error.js';
-import { type FilesRead, passOnFiles, readText, recordFiles } from './config/files.js';
 import { countOf, describeChange, Reloadable } from './config/values.js';
 import { type Manifest, readManifest } from './graphql/limits/documents.js';
-import { operationFiles } from './http/mcp/operations.js';
 import { startAdminListener } from './http/monitoring/admin-listener.js';
 import type { Orders } from './http/monitoring/admin-routes.js';
-import {
-  type FilesOfWorkers,
-  type Listening,
-  type RunningGateway,
-  startWorkers,
-  warningsToFirst,
-} from './http/workers.js';
 import { createLogger } from './observability/logger.js';
 import { createMetrics } from './observability/metrics.js';
 import { createTelemetry } from './observability/telemetry.js';
-import { createWarnings, warningsTo } from './observability/warnings.js';
+import { createWarnings } from './observability/warnings.js';
 import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
 import type { Sandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
@@ -43,6 +33,12 @@ export interface Seams extends WorldSeams {
   readonly log?: DestinationStream;
 }
 
+interface Listening {
+  readonly address: string;
+  /** The port of the listener for probes and metrics; undefined where it is not separate. */
+  readonly adminPort: number | undefined;
+}
+
 /** Builds a gateway, which does not listen yet: first its services, then its server, whose end closes everything. */
 export async function buildApp(configured: Config, seams: Seams = {}) {
   const sandbox =
@@ -52,7 +48,7 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
   const config = sandbox === undefined ? configured : withSandbox(configured, sandbox);
   const log = createLogger(config.logLevel, seams.log);
   const metrics = createMetrics();
-  const telemetry = createTelemetry(metrics, createWarnings(cluster.isWorker ? warningsToFirst : warningsTo(log)));
+  const telemetry = createTelemetry(metrics, createWarnings(log));
   const tracing = config.traces ? (await loadTracing()).startTracing(telemetry) : undefined;
   const { teamsFile, persistedDocuments } = config;
   const teams = new Reloadable<Teams>(() =>
@@ -73,12 +69,9 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
   // The key with every permission. Requests without a credential use it.
   const demoKey = sandbox?.demo.keys.find(({ eventsMonitor }) => eventsMonitor)?.key;
   let leaving: 'draining' | 'closing' | undefined;
-  /** When that began, or when it started. */
-  let since = new Date();
   let orders: Orders = { logLevel: config.logLevel, isDraining: false };
   function obey(given: Orders): boolean {
     if (leaving === 'closing') return false;
-    if (given.isDraining !== orders.isDraining) since = new Date();
     orders = given;
     log.level = orders.logLevel;
     leaving = orders.isDraining ? 'draining' : undefined;
@@ -90,7 +83,6 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
   const { app, readiness } = await createServer({
     ...built,
     leaving: () => leaving,
-    obey,
     config,
     schema,
     documents,
@@ -107,8 +99,7 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
         'The embedded sandbox runs: all data is invented, and a request to localhost without a credential uses its demo key',
       );
     }
-    // The first process says it for all workers.
-    if (!cluster.isWorker) warnOfSettings(log, config);
+    warnOfSettings(log, config);
   });
   let admin: Awaited<ReturnType<typeof startAdminListener>>;
   app.addHook('onClose', async () => {
@@ -123,22 +114,21 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
     sandbox,
     /** Listens for clients and, with `ADMIN_PORT`, for probes. @throws ConfigurationError */
     async listen(): Promise<Listening> {
-      const { host, port } = config;
-      const address = await orCannotListen('HOST, PORT', host, port, app.listen({ host, port }));
-      // The first process has one for all workers.
-      if (cluster.isWorker) return { address, adminPort: undefined };
+      const { host, port, reusePort } = config;
+      const options = { host, port, reusePort };
+      const address = await orCannotListen('HOST, PORT', host, port, app.listen(options));
       admin = await startAdminListener({
         config,
         log,
         readiness,
         metrics: metrics.read,
-        workers: () => [{ pid: process.pid, state: leaving ?? 'serving', since, restarts: 0 }],
         orders: () => orders,
         obey,
       });
       return { address, adminPort: admin?.port };
     },
     shutdown: config.shutdown,
+    /** Reads the teams file and the trusted documents again. A file that is invalid changes nothing. */
     reload() {
       if (teamsFile !== undefined) reload(log, 'TEAMS_FILE', 'team', teams, teamsByName);
       if (persistedDocuments.file !== undefined) {
@@ -148,10 +138,10 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
         log.warn('Nothing was read again: neither TEAMS_FILE nor PERSISTED_DOCUMENTS is set');
       }
     },
+    /** Closes everything. For `noticeMs` before that, it still serves, but `/readyz` says 503, so that a load balancer can choose another gateway. */
     async close(noticeMs = 0) {
       if (noticeMs > 0) obey({ ...orders, isDraining: true });
       leaving = 'closing';
-      since = new Date();
       await pause(noticeMs);
       // A refusal itself leaves the connection open until its body was read: otherwise the client would see a broken connection.
       app.server.off('request', closeAfterResponse);
@@ -236,42 +226,16 @@ function demoTeams({ demo }: Sandbox) {
   return [{ name, keys: keys.map(hashOfKey), emails, admins: admins.map(listed) }];
 }
 
-/** Reads every file that the settings name, as each worker does. @throws ConfigurationError */
-function readAll(env: Record<string, string | undefined>): FilesOfWorkers {
-  const entries = new Map<string, readonly [what: string, ReadonlyMap<string, string>]>();
-  const files = recordFiles(() => {
-    const { teamsFile, persistedDocuments, mcp } = readConfig(env);
-    if (teamsFile !== undefined) entries.set('TEAMS_FILE', ['team', teamsByName({ list: readTeams(teamsFile) })]);
-    if (persistedDocuments.file !== undefined) {
-      entries.set('PERSISTED_DOCUMENTS', ['document', readManifest(persistedDocuments.file)]);
-    }
-    if (mcp.operations !== undefined) operationFiles(mcp.operations).forEach(readText);
-  });
-  return { files, entries };
-}
-
 /**
  * Builds the gateway from the environment, listens, and prints a greeting. A configuration error is printed in one line, and the process exits with
  * status 1.
- * @param files in a worker: what the first process has read, so that all workers have the same.
  */
-export async function start(env: Record<string, string | undefined>, files?: FilesRead): Promise<RunningGateway> {
+export async function start(env: Record<string, string | undefined>) {
   try {
-    if (files !== undefined) passOnFiles(files);
     const config = readConfig(env);
-    if (config.workers > 1 && cluster.isPrimary) {
-      const workers = await startWorkers(config, () => readAll(env));
-      warnOfSettings(workers.log, config);
-      warnOfNode(workers.log);
-      process.stdout.write(greeting(workers.listening, config, undefined));
-      return workers;
-    }
     const gateway = await buildApp(config, { sandbox: { newsEveryMs: newsIntervalMs } });
-    const listening = await gateway.listen();
-    if (cluster.isPrimary) {
-      process.stdout.write(greeting(listening, config, gateway.sandbox));
-      warnOfNode(gateway.log);
-    }
+    process.stdout.write(greeting(await gateway.listen(), config, gateway.sandbox));
+    warnOfNode(gateway.log);
     return gateway;
   } catch (error) {
     if (error instanceof ConfigurationError) process.stderr.write(`${error.message}\n`);
@@ -282,7 +246,7 @@ export async function start(env: Record<string, string | undefined>, files?: Fil
 
 function greeting(
   listening: Listening,
-  { staticDir, introspection, workers, mcp }: Config,
+  { staticDir, introspection, mcp }: Config,
   sandbox: Sandbox | undefined,
 ): string {
   // For browsers, `localhost` and `127.0.0.1` are different sites, each with its own cookies. So that people use one of them, only `localhost` is printed.
@@ -291,7 +255,6 @@ function greeting(
   const frontEnd = staticDir === undefined ? [] : [`Front end: ${address}/`];
   const lines = [...frontEnd, `Market Intelligence Gateway: ${address}/graphql${graphiql}`];
   if (mcp.operations !== undefined || sandbox !== undefined) lines.push(`Tools for agents (MCP): ${address}/mcp`);
-  if (workers > 1) lines.push(`Workers: ${workers}`);
   if (listening.adminPort !== undefined) {
     lines.push(`Probes and metrics: ${address.replace(/:\d+$/, `:${listening.adminPort}`)}/metrics`);
   }

@@ -1,32 +1,22 @@
-import cluster from 'node:cluster';
 import { constants } from 'node:os';
-import { text } from 'node:stream/consumers';
 import { isatty } from 'node:tty';
 import { inspect } from 'node:util';
-import type { RunningGateway, ToWorker } from './http/workers.js';
+import type { start } from './app.js';
 
 /** Undefined while the gateway starts. */
-let gateway: RunningGateway | undefined;
+let gateway: Awaited<ReturnType<typeof start>> | undefined;
 /** Whether a SIGHUP came while the gateway was starting. It may have read the old files by then. */
 let reloads = false;
 
 // Registered before everything else is loaded: the first process of a container receives only the signals that it handles.
-if (cluster.isWorker) {
-  // A signal may go to all processes at once: the first one passes it on in its own time.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
-  process.on('message', (message: ToWorker) => {
-    if (typeof message === 'number') void end('SIGTERM', message);
-  });
-} else {
-  process.once('SIGINT', () => void end('SIGINT'));
-  process.once('SIGTERM', () => void end('SIGTERM', gateway?.shutdown.noticeMs));
-  process.on('SIGHUP', () => {
-    // The terminal was closed: the standard output is no longer one.
-    if (process.stdout.isTTY && !isatty(1)) void end('SIGHUP');
-    else if (gateway === undefined) reloads = true;
-    else gateway.reload();
-  });
-}
+process.once('SIGINT', () => void end('SIGINT'));
+process.once('SIGTERM', () => void end('SIGTERM', gateway?.shutdown.noticeMs));
+process.on('SIGHUP', () => {
+  // The terminal was closed: the standard output is no longer one.
+  if (process.stdout.isTTY && !isatty(1)) void end('SIGHUP');
+  else if (gateway === undefined) reloads = true;
+  else gateway.reload();
+});
 
 // A full disk under the log, or a reader that has gone, must not end the gateway.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
@@ -41,9 +31,8 @@ process.on('uncaughtException', error => {
 // Node itself would write them as plain text into the log.
 process.removeAllListeners('warning').on('warning', warning => report('warn', warning, 'Warning of Node'));
 
-const { start } = await import('./app.js');
-// A worker gets what the first process has read.
-gateway = await start(process.env, cluster.isWorker ? JSON.parse(await text(process.stdin)) : undefined);
+const app = await import('./app.js');
+gateway = await app.start(process.env);
 if (reloads) gateway.reload();
 
 /** Closes the gateway after the notice and its running requests. While it still starts, the process exits at once, with the status that shells use for a signal. */

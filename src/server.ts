@@ -1,4 +1,3 @@
-import cluster from 'node:cluster';
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { GraphQLSchema } from 'graphql';
 import type { Logger } from 'pino';
@@ -19,13 +18,11 @@ import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/con
 import { createRateLimits } from './http/limits/rate-limits.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { registerMcp } from './http/mcp/route.js';
-import type { Orders } from './http/monitoring/admin-routes.js';
 import { type Readiness, registerMonitoring, withReadiness } from './http/monitoring/readiness.js';
 import { createRequestTelemetry } from './http/request-telemetry.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore } from './http/response-cache/store.js';
 import { registerStaticFiles } from './http/static-files.js';
-import { joinWorkers } from './http/workers.js';
 import { cacheBytes, memoryLimit } from './lib/heap.js';
 import { createProxyHeaders } from './lib/network.js';
 import { oncePerValue } from './lib/run.js';
@@ -44,7 +41,6 @@ interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'genera
   readonly tracing: Tracing | undefined;
   /** Why it wants no new traffic, although it could serve it; undefined: it does. */
   readonly leaving: () => 'draining' | 'closing' | undefined;
-  readonly obey: (orders: Orders) => void;
   /** The API key of requests without a credential; undefined: they have none. */
   readonly demoKey: string | undefined;
   /** Limits and times of the subscription transports that a test replaces. */
@@ -58,7 +54,7 @@ const sdlOf = oncePerValue(printSchemaWithDirectives);
 
 /** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
 export async function createServer(deps: ServerDeps) {
-  const { config, schema, documents, services, metrics, log, tracing, demoKey, leaving, obey, streams } = deps;
+  const { config, schema, documents, services, metrics, log, tracing, demoKey, leaving, streams } = deps;
   const { shared, generations, acceptedScopes, budget } = deps;
   const { telemetry } = services;
   const { introspection } = config;
@@ -145,8 +141,7 @@ export async function createServer(deps: ServerDeps) {
     const status = requestAdmission.isOverloaded ? 'overloaded' : isPrepared() ? 'ready' : 'starting';
     return { status: leaving() ?? status, silentMs: 0 };
   };
-  const readOwn = async () => withReadiness(await metrics.read(), readiness());
-  const readMetrics = cluster.isWorker ? joinWorkers(log, metrics.registry, readiness, readOwn, obey) : readOwn;
+  const readMetrics = async () => withReadiness(await metrics.read(), readiness());
   registerMonitoring(app, readiness, config.adminPort === undefined ? readMetrics : undefined);
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
@@ -206,10 +201,8 @@ function addGauges(
   const add = createGauges(metrics.registry);
   add(
     'gateway_memory_ratio',
-    'Resident memory as a share of what the process takes with a full heap; of several workers, the largest',
+    'Resident memory as a share of what the process takes with a full heap',
     () => process.memoryUsage.rss() / memoryLimit,
-    undefined,
-    'max',
   );
   add(
     'gateway_held_bytes',

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -58,7 +58,7 @@ test('an empty environment starts the sandbox on loopback with a random secret',
     rateLimits: { perCredential: 600_000, perAddress: 1_200_000 },
     loadShedding: { requestsInFlight: 5_000, eventLoopDelayMs: 25 },
     adminPort: undefined,
-    workers: 1,
+    reusePort: false,
     adminToken: undefined,
     shutdown: { noticeMs: 0, graceMs: 10_000 },
     slowOperationMs: 5_000,
@@ -86,7 +86,6 @@ test('reads every variable', () => {
   const config = readConfig({
     HOST: '0.0.0.0',
     ADMIN_PORT: '0',
-    WORKERS: '4',
     PORT: '0',
     UPSTREAM_BASE_URL: 'https://service.test/v1/',
     UPSTREAM_API_URL: 'https://api.service.test',
@@ -124,7 +123,6 @@ test('reads every variable', () => {
   expect(config).toMatchObject({
     host: '0.0.0.0',
     adminPort: 0,
-    workers: 4,
     port: 0,
     upstream: {
       base: 'https://service.test/v1',
@@ -278,23 +276,36 @@ test('in production, exports from the sandbox reach private addresses only if co
   expect(readConfig({ ...env, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' }).exports.allowPrivateAddresses).toBe(true);
 });
 
-describe('the number of workers', () => {
+test('gateways share a port only where they share everything else, with a Node that can', () => {
   const common = { REDIS_URL: 'redis://one', SESSION_SECRET: secretOf('a'), UPSTREAM_BASE_URL: 'http://service.test' };
-
-  test.each([
-    ['auto', availableParallelism()],
-    ['256', 256],
-  ])('may be %s', (WORKERS, expected) => {
-    expect(readConfig({ ...common, WORKERS }).workers).toBe(expected);
-  });
-
-  test.each([
-    ['0', 'must be between 1 and 256'],
-    ['257', 'must be between 1 and 256'],
-    ['all', 'must be auto, or a whole number from 1 to 256'],
-  ])('is not %s', (WORKERS, fault) => {
-    expect(faultsOf({ ...common, WORKERS })).toEqual([`WORKERS: ${fault}`]);
-  });
+  const { versions, platform } = process;
+  /** Runs it as if with this Node. */
+  function on<T>(node: string, system: string, run: () => T): T {
+    Object.defineProperty(process, 'versions', { value: { ...versions, node } });
+    Object.defineProperty(process, 'platform', { value: system });
+    try {
+      return run();
+    } finally {
+      Object.defineProperty(process, 'versions', { value: versions });
+      Object.defineProperty(process, 'platform', { value: platform });
+    }
+  }
+  const reusing = { ...common, REUSE_PORT: 'true' };
+  expect(on('24.0.0', 'linux', () => readConfig(reusing).reusePort)).toBe(true);
+  expect(on('20.19.0', 'win32', () => readConfig({ ...common, REUSE_PORT: 'false' }).reusePort)).toBe(false);
+  expect(on('24.0.0', 'linux', () => faultsOf({ REUSE_PORT: 'true' }))).toEqual([
+    'REDIS_URL: must be set where REUSE_PORT is true',
+    'SESSION_SECRET: must be set where REUSE_PORT is true',
+    'UPSTREAM_BASE_URL: must be set where REUSE_PORT is true',
+  ]);
+  for (const [node, system] of [
+    ['22.12.0', 'linux'],
+    ['24.0.0', 'darwin'],
+  ] as const) {
+    expect(on(node, system, () => faultsOf(reusing))).toEqual([
+      `REUSE_PORT: needs Linux and Node 24, and this is Node ${node} on ${system}`,
+    ]);
+  }
 });
 
 describe('a configuration is invalid', () => {

@@ -396,8 +396,8 @@ describe('What clients send', () => {
 
 describe('the heap', () => {
   /** The size in the flag, in MiB, for a container of `memory` MiB in which V8 chooses a heap of `chosen` MiB. */
-  const heapOf = (memory: number, chosen: number, workers = 0) => {
-    const [flag] = heapFlags(workers, memory * mebibyte, chosen * mebibyte);
+  const heapOf = (memory: number, chosen: number) => {
+    const [flag] = heapFlags(memory * mebibyte, chosen * mebibyte);
     return flag === undefined ? undefined : Number(/^--max-heap-size=(\d+)$/.exec(flag)?.[1]);
   };
 
@@ -412,14 +412,9 @@ describe('the heap', () => {
     expect(heapOf(128, 259)).toBe(96);
   });
 
-  test('workers share the memory, without that of the first process', () => {
-    expect(heapOf(1024, 524, 2)).toBe(211);
-    expect(heapOf(1024, 524, 1)).toBe(480);
-  });
-
   test('this process has a heap, and caches that fit into it', () => {
     expect(heapLimit).toBeGreaterThan(96 * mebibyte);
     expect(cacheBytes).toBeLessThanOrEqual(heapLimit / 16);
-    expect(heapFlags(1, 256 * mebibyte)).toHaveLength(1);
+    expect(heapFlags(256 * mebibyte)).toHaveLength(1);
   });
 });

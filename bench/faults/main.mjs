@@ -110,13 +110,6 @@ const logging = async () => {
   });
   return { sandbox, redis, gateway, url: gateway.url };
 };
-const workers = async () => {
-  const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
-  const gateway = await startGateway(sandbox, redis.url, { env: { WORKERS: '2' } });
-  // The port is open as soon as one of them listens. Each that serves has a limit of 256.
-  await until(async () => Number(await metricOf(gateway, 'gateway_operations_limit')) === 512);
-  return { sandbox, redis, gateway, url: gateway.url };
-};
 const withClock = async () => {
   const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
   const gateway = await startGateway(sandbox, redis.url, { flags: ['--import', `${top}bench/faults/clock.mjs`] });
@@ -150,11 +143,6 @@ async function redisFaultsOf({ url }) {
   const counts = text.matchAll(/^gateway_redis_faults_total\{.*\} (\d+)$/gm);
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }
-
-const metricOf = async ({ url }, name) =>
-  new RegExp(`^${name} (.*)$`, 'm').exec(await (await fetch(`${url}/metrics`)).text())?.[1];
-const workersOf = ({ process: { child } }) =>
-  readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 
 const told =
   rule =>
@@ -409,28 +397,6 @@ const faults = [
     name: 'rolling restart of three gateways',
     place: fleet,
     run: ({ gateways }) => replaceAll(gateways, `${top}dist/`),
-  },
-  {
-    name: 'one of two workers killed with SIGKILL (repeated by the client)',
-    place: workers,
-    repeats: true,
-    async run({ gateway }) {
-      const [killed, other] = workersOf(gateway);
-      process.kill(killed, 'SIGKILL');
-      await sleep(faultMs);
-      const after = workersOf(gateway);
-      if (after.length !== 2 || !after.includes(other)) throw new Error('The worker was not replaced');
-    },
-  },
-  {
-    name: 'both workers replaced one by one (SIGHUP)',
-    place: workers,
-    async run({ gateway }) {
-      const before = workersOf(gateway);
-      gateway.process.signal('SIGHUP');
-      await until(async () => gateway.process.stderr.includes('Every worker was replaced'));
-      if (workersOf(gateway).some(pid => before.includes(pid))) throw new Error('A worker stayed');
-    },
   },
   {
     name: 'rolling upgrade of three gateways to other models, and rollback',

@@ -23,7 +23,7 @@ export function onEveryCore(pid) {
 /**
  * @typedef {object} Server
  * @property {string} origin
- * @property {number} pid
+ * @property {number[]} pids its process, or its processes
  * @property {() => Promise<void>} stop
  * @property {(message: object) => Promise<any>} tell over IPC; resolves with the next message
  */
@@ -67,7 +67,7 @@ export async function start({ command = process.execPath, args, env = {}, core =
   }
   const server = {
     origin: await Promise.race([dead, told, listening()]),
-    pid: child.pid ?? 0,
+    pids: [child.pid ?? 0],
     async stop() {
       child.kill('SIGKILL');
       await ended;
@@ -121,28 +121,31 @@ export async function freePort() {
   }
 }
 
-/** CPU time that a process has used, in microseconds, with that of its children. @param {number} pid */
-export function cpuOf(pid) {
-  return family(pid).reduce((sum, each) => {
+/** CPU time that processes have used, in microseconds, with that of their children. @param {number[]} pids */
+export function cpuOf(pids) {
+  return family(pids).reduce((sum, each) => {
     const fields = afterName(readFileSync(`/proc/${each}/stat`, 'utf8'));
     return sum + ((Number(fields[11]) + Number(fields[12])) / ticksPerSecond) * 1_000_000;
   }, 0);
 }
 
-/** Resident memory of a process with its children, in MiB. @param {number} pid */
-export function memoryOf(pid) {
-  return family(pid).reduce((sum, each) => {
+/** Resident memory of processes with their children, in MiB. @param {number[]} pids */
+export function memoryOf(pids) {
+  return family(pids).reduce((sum, each) => {
     const [, kib = 0] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${each}/status`, 'utf8')) ?? [];
     return sum + Number(kib) / 1_024;
   }, 0);
 }
 
-/** @param {number} pid @returns {number[]} */
-function family(pid) {
-  const children = readdirSync(`/proc/${pid}/task`).flatMap(task =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+/** @param {number[]} pids @returns {number[]} */
+function family(pids) {
+  if (pids.length === 0) return [];
+  const children = pids.flatMap(pid =>
+    readdirSync(`/proc/${pid}/task`).flatMap(task =>
+      readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+    ),
   );
-  return [pid, ...children.flatMap(family)];
+  return [...pids, ...family(children)];
 }
 
 /** The fields of /proc/<pid>/stat from the state on; the name before them may hold anything. */

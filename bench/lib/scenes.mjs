@@ -227,7 +227,7 @@ export async function slowdown(bench) {
       await bench.stub.tell({ delayMs });
       const seconds = bench.quick ? 1 : 2;
       const { count, perSecond, p50, p99, wrong } = await load({ ...plan, seconds });
-      const memory = memoryOf(server.pid).toFixed(0);
+      const memory = memoryOf(server.pids).toFixed(0);
       rows.push([
         variants[name].title,
         delayMs,
@@ -268,7 +268,7 @@ export async function memory(bench) {
   const settled = async () => {
     await sleep(2_000);
     const { heapUsed } = await server.tell('usage');
-    return { heap: heapUsed / 2 ** 20, resident: memoryOf(server.pid) };
+    return { heap: heapUsed / 2 ** 20, resident: memoryOf(server.pids) };
   };
   const length = await rightLength(server, requestOf(0));
   const plan = { origin: server.origin, connections: 16, lengthOf: () => length };
@@ -347,10 +347,10 @@ async function socket(bench) {
   }
   for (let round = -2; round < bench.rounds; round += 1) {
     for (const entrant of entrants) {
-      const before = cpuOf(entrant.server.pid);
+      const before = cpuOf(entrant.server.pids);
       const count = await queryOver(entrant.sockets, payload, bench.quick ? 1 : 2);
       // The first rounds warm up.
-      if (round >= 0) entrant.cpus.push((cpuOf(entrant.server.pid) - before) / count);
+      if (round >= 0) entrant.cpus.push((cpuOf(entrant.server.pids) - before) / count);
     }
   }
   for (const { server, sockets } of entrants) {

@@ -149,11 +149,11 @@ async function warmUp(entrant, workload, pace) {
 async function measure(entrant, workload, pace, stub) {
   await ask(entrant, workload, { seconds: pace.againSeconds });
   await stub.tell({ reset: true });
-  const before = cpuOf(entrant.server.pid);
+  const before = cpuOf(entrant.server.pids);
   const { count, wrong, perSecond, p50, p99 } = await ask(entrant, workload, { seconds: pace.windowSeconds });
-  const cpu = (cpuOf(entrant.server.pid) - before) / count;
+  const cpu = (cpuOf(entrant.server.pids) - before) / count;
   const { calls } = await stub.tell({});
-  return { cpu, count, wrong, perSecond, p50, p99, memory: memoryOf(entrant.server.pid), calls: calls / count };
+  return { cpu, count, wrong, perSecond, p50, p99, memory: memoryOf(entrant.server.pids), calls: calls / count };
 }
 
 function summary({ name, flags, confuses, windows }) {

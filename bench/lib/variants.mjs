@@ -73,11 +73,14 @@ async function startRedis() {
   return start({ ...plan, ready: /Ready to accept connections/ });
 }
 
-/** Two gateways on one Redis, as `WORKERS` starts them. @param {Plan} plan */
+/** Two gateways on one Redis and one port. @param {Plan} plan */
 async function twoGateways({ env, ...plan }) {
   const redis = await startRedis();
-  const shared = { REDIS_URL: redis.origin, WORKERS: '2' };
-  return withRedis(redis, await gateway({ ...plan, env: { ...env, ...shared } }));
+  const PORT = String(await freePort());
+  const shared = { ...plan, env: { ...env, REDIS_URL: redis.origin, REUSE_PORT: 'true', PORT } };
+  const [one, two] = await Promise.all([gateway(shared), gateway(shared)]);
+  const pids = [...one.pids, ...two.pids];
+  return withRedis(redis, { ...one, pids, stop: () => Promise.all([one.stop(), two.stop()]) });
 }
 
 /** A gateway that finds in Redis what another one has cached there: 2,400 responses, more than fit into its memory. @param {Plan} plan */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { ConfigurationError, faultsIn, reasonOf } from './configuration-error.js';
-import { readText } from './files.js';
 import { type Environment, unknownNames, valueIn } from './names.js';
 import * as types from './value-types.js';
 import { Secret } from './values.js';
@@ -42,8 +42,12 @@ function disagreements(env: Environment): string[] {
     if (addresses.length === 0 && env.SANDBOX !== 'true') require('UPSTREAM_BASE_URL', orWanted);
     require('SESSION_SECRET', 'NODE_ENV is production');
   }
-  if ((valueIn(env, 'WORKERS')?.trim() ?? '1') !== '1') {
-    for (const name of ['REDIS_URL', 'SESSION_SECRET', 'UPSTREAM_BASE_URL']) require(name, 'WORKERS is not 1');
+  if (env.REUSE_PORT === 'true') {
+    for (const name of ['REDIS_URL', 'SESSION_SECRET', 'UPSTREAM_BASE_URL']) require(name, 'REUSE_PORT is true');
+    const { platform, versions } = process;
+    if (platform !== 'linux' || Number.parseInt(versions.node, 10) < 24) {
+      faults.push(`REUSE_PORT: needs Linux and Node 24, and this is Node ${versions.node} on ${platform}`);
+    }
   }
   const mode = env.PERSISTED_DOCUMENTS_MODE?.trim() ?? '';
   if (/^(allow|log|only)$/.test(mode)) require('PERSISTED_DOCUMENTS', `PERSISTED_DOCUMENTS_MODE is ${mode}`);
@@ -73,7 +77,7 @@ export function readConfig(env: Environment) {
     const [text, file] = [valueIn(env, name), valueIn(env, fileName)];
     if (file === undefined) return text;
     try {
-      const content = readText(file);
+      const content = readFileSync(file, 'utf8');
       if (text !== undefined) faults.push(`${fileName}: must not be set where ${name} is set`);
       else if (content.trim() === '') faults.push(`${fileName}: ${file} is empty`);
       else return content;
@@ -107,6 +111,8 @@ export function readConfig(env: Environment) {
   const config = {
     host: read('HOST', types.text, '127.0.0.1'),
     port: read('PORT', types.wholeNumber(0, 65_535), 4000),
+    /** Whether other gateways of this machine listen on the same port. */
+    reusePort: read('REUSE_PORT', types.flag, false),
     /** The service's three addresses, without a slash at the end. Where `base` is undefined, the sandbox runs. */
     upstream: {
       base,
@@ -173,7 +179,6 @@ export function readConfig(env: Environment) {
     adminPort: read('ADMIN_PORT', types.wholeNumber(0, 65_535)),
     /** Allows what changes something at `adminPort`. Undefined: nothing may. */
     adminToken: read('ADMIN_TOKEN', types.secret),
-    workers: read('WORKERS', types.workers, 1),
     shutdown: {
       /** How long the gateway still serves after SIGTERM while it is no longer ready. */
       noticeMs: read('SHUTDOWN_NOTICE_MS', types.wholeNumber(0, 600_000), 0),

@@ -1,5 +1,4 @@
 // How the text of each kind of variable is checked and read.
-import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { parseUrl } from '../lib/web-url.js';
 import { Secret } from './values.js';
@@ -87,12 +86,6 @@ export const executor = oneOf('plan', 'graphql-js');
 export const parameterName = z.string().regex(/^[\w.-]+$/, 'must be the name of a query parameter');
 
 export const absolutePath = z.string().regex(/^(\/[\w.-]+)+$/, 'must be a path that begins with /');
-
-/** `auto` is one for each core that this process may use. */
-export const workers = z.union(
-  [z.literal('auto').transform(() => availableParallelism()), wholeNumber(1, 256)],
-  'must be auto, or a whole number from 1 to 256',
-);
 
 export const environmentName = z
   .string()

@@ -8,8 +8,6 @@ const programBytes = 96 * mebibyte;
 const heapPart = 0.6;
 /** A smaller heap would hardly hold the program. */
 const smallestHeap = 96 * mebibyte;
-/** What the first process of several takes. */
-const firstProcessBytes = 128 * mebibyte;
 
 /** The most that V8 lets the heap of this process grow to, in bytes. The bounds of what a gateway holds are shares of it. */
 export const heapLimit = getHeapStatistics().heap_size_limit;
@@ -21,14 +19,12 @@ export const memoryLimit = programBytes + heapLimit / heapPart;
 export const cacheBytes = Math.min(heapLimit / 16, 32 * mebibyte);
 
 /**
- * The flag with which Node's heap fits into the memory that the gateways of a container or machine share. V8 takes 256 MB for the heap of a small
- * container, which is too much below 530 MB. Empty where the heap that V8 chooses fits.
- * @param workers 0: there is only one process.
+ * The flag with which Node's heap fits into the memory of the container or machine. V8 takes 256 MB for the heap of a small container, which is too much
+ * below 530 MB. Empty where the heap that V8 chooses fits.
  * @param memory in bytes.
  */
-export function heapFlags(workers = 0, memory = memoryOfAll(), chosen = heapLimit): string[] {
-  const share = workers === 0 ? memory : (memory - firstProcessBytes) / workers;
-  const max = Math.max((share - programBytes) * heapPart, smallestHeap);
+export function heapFlags(memory = memoryOfAll(), chosen = heapLimit): string[] {
+  const max = Math.max((memory - programBytes) * heapPart, smallestHeap);
   return max < chosen ? [`--max-heap-size=${Math.floor(max / mebibyte)}`] : [];
 }
 

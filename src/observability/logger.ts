@@ -1,4 +1,3 @@
-import cluster from 'node:cluster';
 import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from 'pino';
 import type { Config } from '../config/config.js';
 import { loggedPathOf } from '../lib/network.js';
@@ -6,13 +5,9 @@ import { loggedPathOf } from '../lib/network.js';
 /** In bytes. More than this is dropped while it cannot be written. */
 const maxUnwritten = 1024 * 1024;
 
-/** Where a worker logs: the standard error of the first process. Its own is read by the first process, which logs whatever others write there. */
-export const workerLogDescriptor = 4;
-
 /** The standard error. A full disk must not end the gateway: what cannot be written is lost. */
 function standardError(): DestinationStream {
-  const dest = cluster.isWorker ? workerLogDescriptor : 2;
-  const stream = destination({ dest, sync: true, maxLength: maxUnwritten });
+  const stream = destination({ dest: 2, sync: true, maxLength: maxUnwritten });
   stream.on('error', () => {});
   return stream;
 }

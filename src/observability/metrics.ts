@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { Exemplars } from './open-metrics.js';
 
 /** The version of the gateway, for its metrics and traces. */
@@ -22,16 +22,10 @@ export function createMetrics() {
   // Gauges named like counters, which promtool refuses. There is another gauge with the type of each.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   keepMaxDelay(registry);
-  for (const metric of registry.getMetricsAsArray()) {
-    // The delays of the event loop. An average of several workers would hide one that is blocked.
-    if (metric.aggregator === 'average') metric.aggregator = 'max';
-  }
   new Gauge({
     name: 'gateway_build_info',
     help: 'Always 1; the labels have the versions of the gateway and of Node',
     labelNames: ['version', 'node'],
-    // Replaced one by one, workers may have different versions: each has a series, whose value is 1.
-    aggregator: 'first',
     registers,
   }).set({ version, node: process.version }, 1);
   const exemplars = new Exemplars();
@@ -40,25 +34,14 @@ export function createMetrics() {
   return { registry, exemplars, read };
 }
 
-/**
- * Returns a function that adds a gauge, which is read at each scrape.
- * @returns `label` is undefined for a single value. `aggregator` makes one value of those of several workers: by default the largest of those with a
- * label, because a credential, for example, may use several workers.
- */
+/** Returns a function that adds a gauge, which is read at each scrape. Its `label` is undefined for a single value. */
 export const createGauges =
   (registry: Registry) =>
-  (
-    name: string,
-    help: string,
-    read: () => GaugeValues | Promise<GaugeValues>,
-    label?: string,
-    aggregator: 'sum' | 'max' = label === undefined ? 'sum' : 'max',
-  ): Gauge =>
+  (name: string, help: string, read: () => GaugeValues | Promise<GaugeValues>, label?: string): Gauge =>
     new Gauge<string>({
       name,
       help,
       labelNames: label === undefined ? [] : [label],
-      aggregator,
       registers: [registry],
       async collect() {
         const values = await read();
@@ -69,21 +52,6 @@ export const createGauges =
         }
       },
     });
-
-/** The metrics of the first process of several workers. @param states how many workers are in each state; called at each scrape. */
-export function createWorkerMetrics(states: () => Readonly<Record<string, number>>) {
-  const registry = new Registry();
-  const registers = [registry];
-  const help =
-    'Start time of the first process since unix epoch in seconds. Counters continue when a worker is replaced';
-  const started = Math.round(Date.now() / 1_000 - process.uptime());
-  new Gauge({ name: 'process_start_time_seconds', help, registers }).set(started);
-  const workers =
-    'Workers, by state: serving, silent (for two seconds), draining, starting, or closing; missing is how many are not serving yet';
-  createGauges(registry)('gateway_workers', workers, states, 'state');
-  const ended = 'Workers that ended without being told to close';
-  return { registry, exits: new Counter({ name: 'gateway_worker_exits_total', help: ended, registers }) };
-}
 
 /** In milliseconds. */
 const delayWindowMs = 60_000;
@@ -102,7 +70,6 @@ function keepMaxDelay(registry: Registry): void {
   new Gauge({
     name,
     help: 'The longest delay of the event loop in the last one to two minutes',
-    aggregator: 'max',
     registers: [registry],
     collect() {
       this.set(Math.max(maxBefore, delays.max) / 1e9);

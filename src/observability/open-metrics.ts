@@ -42,7 +42,7 @@ export function metricsFor(accept: string | undefined, text: string): { readonly
     : { type: 'text/plain; version=0.0.4; charset=utf-8', body: text };
 }
 
-/** prom-client has OpenMetrics for a whole registry only, and without exemplars for several workers. */
+/** prom-client has one format for each registry, and scrapers ask for both. */
 function toOpenMetrics(text: string): string {
   const lines = text.split('\n').filter(line => line !== '');
   const exemplars = new Map(

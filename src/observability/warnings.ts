@@ -18,24 +18,13 @@ interface Subject {
   recovery: NodeJS.Timeout | undefined;
 }
 
-export type WarningSink = ReturnType<typeof warningsTo>;
-
-/** Where warnings go. Both are warnings: the recovery must be in each log that has the fault. */
-export const warningsTo = (log: Pick<Logger, 'warn'>) => ({
-  /** @param times how often it failed since the last one of the same words. */
-  failed: (subject: string, words: string, times: number) => log.warn({ times }, `${subject}: ${words}`),
-  /** @param times how often it failed. @param seconds how long. */
-  recovered: (subject: string, times: number, seconds: number) =>
-    log.warn({ times, seconds }, `${subject}: back to normal`),
-});
-
 export type Warnings = ReturnType<typeof createWarnings>;
 
 /**
  * Warns of what fails outside the gateway. The same is written at most once a minute, with the number of failures since the last one (`times`), and
  * only while its cause still fails. When nothing has failed for a while, the recovery is logged once.
  */
-export function createWarnings(sink: WarningSink) {
+export function createWarnings(log: Pick<Logger, 'warn'>) {
   const subjects = new Map<string, Subject>();
   /** How often each line was not written, when its cause failed last, and whether it was written within the last minute. */
   const lines = new LRUCache<string, { times: number; failedAt: number; isQuiet: boolean }>({ max: maxCauses });
@@ -43,26 +32,26 @@ export function createWarnings(sink: WarningSink) {
   return {
     /**
      * @param name what failed: the variable with its address, if it has one.
-     * @param words the cause, without any secret. @param part of the subject; the others may work. @param times how often it failed.
+     * @param words the cause, without any secret. @param part of the subject; the others may work.
      */
-    warn(name: string, words: string, part = '', times = 1): void {
+    warn(name: string, words: string, part = ''): void {
       const now = performance.now();
       const started = { failing: new Map(), since: now, failures: 0, isInLog: false, recovery: undefined };
       const subject: Subject = subjects.get(name) ?? started;
       subjects.set(name, subject);
-      subject.failures += times;
+      subject.failures += 1;
       subject.failing.set(part, now);
       clearTimeout(subject.recovery);
       subject.recovery = undefined;
       const text = `${name}: ${words}`;
       const line = lines.get(text) ?? { times: 0, failedAt: now, isQuiet: false };
       lines.set(text, line);
-      line.times += times;
+      line.times += 1;
       line.failedAt = now;
       if (!line.isQuiet) write();
 
       function write(): void {
-        sink.failed(name, words, line.times);
+        log.warn({ times: line.times }, text);
         Object.assign(line, { times: 0, isQuiet: true });
         subject.isInLog = true;
         setTimeout(() => {
@@ -86,7 +75,8 @@ export function createWarnings(sink: WarningSink) {
       subject.recovery = setTimeout(() => {
         subjects.delete(name);
         const seconds = Math.round((now - since) / 1_000);
-        if (subject.isInLog) sink.recovered(name, subject.failures, seconds);
+        // A warning, too: the recovery must be in each log that has the fault.
+        if (subject.isInLog) log.warn({ times: subject.failures, seconds }, `${name}: back to normal`);
       }, afterMs).unref();
     },
   };

@@ -2,7 +2,6 @@ import TestSequencer from '@jest/test-sequencer';
 
 /** Suites that take long, the slowest first: begun last, they would be what everybody waits for. */
 const slow = [
-  'workers',
   'start',
   'fleet',
   'warnings',

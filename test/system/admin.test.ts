@@ -89,7 +89,7 @@ async function send(address: string, method: string, headers: Record<string, str
   return [response.status, await response.json()];
 }
 
-test('the configuration, the process and the level of the log can be seen, and the level changed', async () => {
+test('the configuration and the level of the log can be seen, and the level changed', async () => {
   const admin = await startWithAdmin({
     ADMIN_TOKEN: token,
     SESSION_SECRET: 'a secret of the operators that is not to be seen',
@@ -100,10 +100,6 @@ test('the configuration, the process and the level of the log can be seen, and t
   expect((await ask(`${admin}/config`)).text).not.toMatch(/operators/);
   expect(await settings()).toContainEqual({ name: 'ADMIN_TOKEN', value: '[secret]', source: 'environment' });
   const since = expect.stringMatching(/^\d{4}-.*Z$/);
-  expect(await send(`${admin}/workers`, 'GET')).toEqual([
-    200,
-    [{ pid: running?.pid, state: 'serving', since, restarts: 0 }],
-  ]);
 
   const logged = () => /"msg":"Answered"/.test(running?.stderr() ?? '');
   await ask(`${running?.url}/graphql?query={viewer{team}}`);
@@ -132,15 +128,10 @@ test('a gateway that is drained serves on without being ready, and can be taken 
     fetch(`${running?.url}/graphql?query={viewer{team}}`, { headers: { 'apollo-require-preflight': '1' } });
   const readiness = async () => [(await ask(`${admin}/readyz`)).text, (await ask(`${running?.url}/readyz`)).text];
   const both = (status: string) => [`{"status":"${status}"}`, `{"status":"${status}"}`];
-  const shown = async () => (await (await fetch(`${admin}/workers`)).json()) as { state: string; since: string }[];
-  const [served] = await shown();
   expect(await send(`${admin}/drain`, 'POST', { authorization })).toEqual([200, { isDraining: true }]);
   expect(await readiness()).toEqual(both('draining'));
   const answer = await query();
   expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
-  const [drained] = await shown();
-  expect(drained?.state).toBe('draining');
-  expect(Date.parse(drained?.since ?? '')).toBeGreaterThan(Date.parse(served?.since ?? ''));
   expect(await send(`${admin}/drain`, 'DELETE', { authorization })).toEqual([200, { isDraining: false }]);
   expect(await readiness()).toEqual(both('ready'));
   expect((await query()).headers.get('connection')).toBe('keep-alive');
@@ -176,7 +167,7 @@ test('a page of the web that lets its name resolve to this address reads no conf
     return response.statusCode;
   };
   for (const host of ['evil.example', `evil.example.:${port}`, `127.0.0.1.evil.example:${port}`]) {
-    for (const path of ['/config', '/workers']) expect(await statusOf(host, path)).toBe(403);
+    expect(await statusOf(host, '/config')).toBe(403);
     expect(await statusOf(host, '/drain', 'DELETE')).toBe(403);
   }
   for (const host of [

@@ -272,7 +272,7 @@ describe('docs/configuration.md', () => {
 async function startAdmin() {
   const config = readConfig({ ADMIN_TOKEN: 'token' });
   const orders = () => ({ logLevel: config.logLevel, isDraining: false });
-  const target = { config, orders, log: { warn() {} }, workers: () => [], obey: () => true };
+  const target = { config, orders, log: { warn() {} }, obey: () => true };
   const server = createHttpServer(async (request, response) => {
     const { method, url: path = '', headers } = request;
     const body = await readText(request);

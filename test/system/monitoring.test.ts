@@ -8,7 +8,6 @@ import { parse } from 'yaml';
 import { createReceiver } from '../../src/receiver/server.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { follow } from '../support/guide.js';
-import { buildProgram, type Running } from '../support/program.js';
 import { type Prometheus, startPrometheus } from '../support/prometheus.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
 import { overSse } from '../support/streams.js';
@@ -38,9 +37,7 @@ const expressions = [...dashboardQueries, ...rules.map(({ expr }) => expr)];
 
 let redis: RedisServer;
 let gateway: TestGateway;
-let workers: Running;
-/** What gateways expose that have answered nothing yet: one without workers, and one with them. */
-let exposed: string[] = [];
+/** What a gateway exposes that has answered nothing yet. */
 let metrics = '';
 let prometheus: Prometheus;
 beforeAll(async () => {
@@ -49,31 +46,13 @@ beforeAll(async () => {
     redisUrl: redis.url,
     env: { EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true', RESPONSE_CACHE: 'true' },
   });
-  const program = await buildProgram();
-  workers = await program.start({
-    WORKERS: '2',
-    REDIS_URL: redis.url,
-    SESSION_SECRET: 'a secret of the workers with 32 characters',
-    UPSTREAM_BASE_URL: gateway.sandbox?.origin ?? '',
-  });
-  const texts = [gateway.url, workers.url].map(async url => (await fetch(`${url}/metrics`)).text());
-  exposed = await Promise.all(texts);
-  metrics = exposed.join('');
-  prometheus = await startPrometheus(gateway.url, workers.url);
+  metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  prometheus = await startPrometheus(gateway.url);
 });
 afterAll(async () => {
   await prometheus.stop();
-  await workers.stop();
   await gateway.close();
   await redis.stop();
-});
-
-test.each(['gateway', 'workers'] as const)('promtool finds nothing wrong with the metrics of a %s', async which => {
-  const { url } = { gateway, workers }[which];
-  await gateway.query('{ events(first: 3) { totalCount } }');
-  const checking = run('promtool', ['check', 'metrics']);
-  checking.child.stdin?.end(await (await fetch(`${url}/metrics`)).text());
-  expect(await checking).toEqual({ stdout: '', stderr: '' });
 });
 
 test('the dashboard and the alerts use only metrics that a gateway exposes from its start', () => {
@@ -87,7 +66,8 @@ test('the dashboard and the alerts use only metrics that a gateway exposes from 
 });
 
 test('promtool finds nothing wrong with the metrics', async () => {
-  for (const text of exposed) {
+  await gateway.query('{ events(first: 3) { totalCount } }');
+  for (const text of [metrics, await (await fetch(`${gateway.url}/metrics`)).text()]) {
     const checked = run('promtool', ['check', 'metrics']);
     checked.child.stdin?.end(text);
     expect(await checked).toEqual({ stdout: '', stderr: '' });

@@ -9,7 +9,10 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { newSigningSecret, signatureHeaders } from '../../src/domains/exports/signing.js';
+import { startSandbox } from '../../src/sandbox/server.js';
+import { addressesOn } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
+import { startRedis } from '../support/redis.js';
 import { hangMs, until } from '../support/until.js';
 import { wrongEnvironment } from '../support/wrong-environment.js';
 
@@ -340,4 +343,88 @@ test('the standalone sandbox prints its address and usage, and ends on a signal'
   const key = lines.find(line => line.startsWith('demo-key-subscribed'))?.split(' ')[0] ?? '';
   expect((await fetch(`${origin}/v2/markets/1/jobs`, { headers: { 'x-api-key': key } })).status).toBe(200);
   expect(await standalone.stop()).toMatchObject({ code: 0 });
+});
+
+describe('REUSE_PORT', () => {
+  const canReuse = process.platform === 'linux' && Number.parseInt(process.versions.node, 10) >= 24;
+  const cleanups: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+
+  /** Starts gateways of one fleet. */
+  async function startFleet() {
+    const [redis, sandbox] = await Promise.all([startRedis(), startSandbox()]);
+    cleanups.push(redis.stop, sandbox.close);
+    const SESSION_SECRET = 'a secret of the fleet with 32 characters';
+    const env = { REDIS_URL: redis.url, SESSION_SECRET, ...addressesOn(sandbox.origin) };
+    return async (more: Record<string, string>) => {
+      const gateway = await program.start({ ...env, ...more });
+      cleanups.push(gateway.kill);
+      return gateway;
+    };
+  }
+  /** How many of 40 requests, each on a new connection, are answered, and by how many processes. */
+  async function ask(url: string) {
+    const found = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const response = await fetch(`${url}/metrics`, { headers: { connection: 'close' } });
+        return /^process_start_time_seconds (.*)$/m.exec(await response.text())?.[1];
+      }),
+    );
+    return { answers: found.length, processes: new Set(found).size };
+  }
+
+  (canReuse ? test : test.skip)('lets several gateways listen on one port, of which one may end', async () => {
+    const start = await startFleet();
+    const one = await start({ REUSE_PORT: 'true' });
+    const two = await start({ REUSE_PORT: 'true', PORT: new URL(one.url).port });
+    expect(two.url).toBe(one.url);
+    await until(async () => (await ask(one.url)).processes === 2);
+    expect(await one.stop()).toMatchObject({ code: 0 });
+    expect(await ask(one.url)).toEqual({ answers: 40, processes: 1 });
+  });
+
+  (canReuse ? test.skip : test)('says what it needs where it cannot be', async () => {
+    const { code, stderr } = await program.run({ REUSE_PORT: 'true', PORT: '0' });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('REUSE_PORT: needs Linux and Node 24')]);
+  });
+
+  test('is needed for that: otherwise a port that is taken is one clear line', async () => {
+    const start = await startFleet();
+    const { url } = await start({});
+    const { port } = new URL(url);
+    const { code, stderr } = await program.run({ PORT: port });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/Invalid configuration: HOST, PORT: cannot listen at 127\.0\.0\.1, port \d+: .*EADDRINUSE/);
+  });
+});
+
+test('the unit for systemd runs what npm start runs', async () => {
+  const { scripts } = JSON.parse(await readFile('package.json', 'utf8'));
+  const unit = await readFile('deploy/systemd/gateway@.service', 'utf8');
+  const [, command] = /^ExecStart=\/bin\/sh -c '(.*)'$/m.exec(unit) ?? [];
+  expect(command?.replaceAll('$$', '$')).toBe(scripts.start);
+});
+
+test('the script for systemd restarts one gateway after the other, and stops where one does not get ready', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'roll-'));
+  const log = join(folder, 'log');
+  /** Programs that note how they were called. */
+  const fake = (name: string, rest: string) =>
+    writeFile(join(folder, name), `#!/bin/sh\necho ${name} "$@" >> ${log}\n${rest}\n`, { mode: 0o755 });
+  await fake('systemctl', '');
+  await fake('curl', 'case "$*" in *9092*) exit 22;; esac');
+  const { status } = spawnSync('deploy/systemd/roll.sh', ['1', '2', '3'], {
+    env: { PATH: `${folder}:${process.env.PATH}` },
+  });
+  expect(status).toBe(22);
+  const calls = (await readFile(log, 'utf8')).replaceAll(/ --[^\n]* (?=http)/g, ' ');
+  expect(calls.trimEnd().split('\n')).toEqual([
+    'systemctl restart gateway@1',
+    'curl http://127.0.0.1:9091/readyz',
+    'systemctl restart gateway@2',
+    'curl http://127.0.0.1:9092/readyz',
+  ]);
+  await rm(folder, { recursive: true });
 });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createServer as createSecureServer } from 'node:tls';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { createWarnings, failureInWords, warningsTo } from '../../src/observability/warnings.js';
+import { createWarnings, failureInWords } from '../../src/observability/warnings.js';
 import { expiredCertificate, privateKey, selfSignedCertificate } from '../support/certificates.js';
 import { ask, startGateway } from '../support/gateway.js';
 import { takeLog } from '../support/log.js';
@@ -29,7 +29,7 @@ describe('a warning', () => {
     cleanups.push(() => jest.useRealTimers());
     const lines: unknown[] = [];
     const write = (counts: object, line: string) => lines.push([line, counts]);
-    return { lines, ...createWarnings(warningsTo({ warn: write } as never)) };
+    return { lines, ...createWarnings({ warn: write } as never) };
   }
 
   test('is written once a minute for each cause with a count, whatever the wall clock says', () => {

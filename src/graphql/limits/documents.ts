@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { type DocumentNode, GraphQLError } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
-import { readText } from '../../config/files.js';
 import type { Reloadable } from '../../config/values.js';
 import { BadUserInput, Forbidden } from '../../errors.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
@@ -38,7 +38,7 @@ const manifestSchema = z.record(z.string().min(1), z.string().min(1));
 /** Reads a manifest as graphql-codegen's client preset writes it: `{hash: document}`. @throws ConfigurationError */
 export function readManifest(path: string): Manifest {
   try {
-    return new Map(Object.entries(manifestSchema.parse(JSON.parse(readText(path)))));
+    return new Map(Object.entries(manifestSchema.parse(JSON.parse(readFileSync(path, 'utf8')))));
   } catch (error) {
     throw new ConfigurationError(
       `PERSISTED_DOCUMENTS: ${path} must contain an object of documents by their hash: ${reasonOf(error)}`,

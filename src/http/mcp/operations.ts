@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type GraphQLSchema,
@@ -8,7 +9,6 @@ import {
   OperationTypeNode,
 } from 'graphql';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
-import { readNames, readText } from '../../config/files.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { commentAbove, inputSchema, outputSchema } from './json-schema.js';
 import { type SelectedField, type SelectedFields, selectedFields, usesIn, type VariableUse } from './selection.js';
@@ -38,7 +38,7 @@ export function readToolOperations(folder: string, deps: OperationsDeps): readon
   const tools = new Map<string, ToolOperation>();
   for (const file of operationFiles(folder)) {
     try {
-      const tool = readToolOperation(readText(file), deps);
+      const tool = readToolOperation(readFileSync(file, 'utf8'), deps);
       const { name, type } = tool.operation;
       if (tools.has(name)) throw new Error(`another file has an operation ${name}`);
       if (type === OperationTypeNode.QUERY || deps.allowMutations) tools.set(name, tool);
@@ -51,9 +51,9 @@ export function readToolOperations(folder: string, deps: OperationsDeps): readon
 }
 
 /** The paths of the operations of a folder, sorted. @throws ConfigurationError */
-export function operationFiles(folder: string): readonly string[] {
+function operationFiles(folder: string): readonly string[] {
   try {
-    const files = readNames(folder).filter(file => file.endsWith('.graphql'));
+    const files = readdirSync(folder).filter(file => file.endsWith('.graphql'));
     if (files.length > 0) return files.sort().map(file => join(folder, file));
   } catch (error) {
     throw new ConfigurationError(`MCP_OPERATIONS: ${folder} cannot be read: ${reasonOf(error)}`);

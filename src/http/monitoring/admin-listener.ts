@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import { orCannotListen } from '../../config/configuration-error.js';
 import { type AdminRequest, type AdminTarget, answerAdmin } from './admin-routes.js';
-import { Peer, type PeerMessage, type Readiness, startBeats } from './readiness.js';
+import { type Readiness, startBeats } from './readiness.js';
 
 interface AdminDeps extends AdminTarget {
   readonly readiness: () => Readiness;
@@ -10,8 +10,11 @@ interface AdminDeps extends AdminTarget {
   readonly metrics: () => Promise<string>;
 }
 
-/** What the thread sends: what a peer says, or a request with the port for its response. */
-type FromThread = PeerMessage<undefined> | { readonly request: AdminRequest; readonly port: MessagePort };
+/** What the thread hears, again and again: the readiness, or new metrics in the format of Prometheus. */
+export type ToThread = Readiness | { readonly metrics: string };
+
+/** What the thread asks for: new metrics, or the response to a request, through a port. */
+export type FromThread = 'metrics' | { readonly request: AdminRequest; readonly port: MessagePort };
 
 /**
  * Serves `/healthz`, `/readyz` and `/metrics` from a thread of its own, so that they are answered while the gateway's event loop is busy. It
@@ -25,18 +28,19 @@ export async function startAdminListener(deps: AdminDeps) {
   const thread = new Worker(new URL('./admin-thread.js', import.meta.url), { workerData: { host, port } });
   // An error of the thread, which cannot listen, ends the wait for its first message.
   const [boundPort] = (await orCannotListen('ADMIN_PORT', host, port, once(thread, 'message'))) as [number];
-  const peer = new Peer(message => thread.postMessage(message), metrics, undefined);
+  const tell = (message: ToThread) => thread.postMessage(message);
+  const tellMetrics = async () => tell({ metrics: await metrics() });
   thread.on('message', (message: FromThread) => {
-    if (typeof message === 'string' || !('request' in message)) return peer.hear(message);
+    if (message === 'metrics') return void tellMetrics();
     const answer = answerAdmin(deps, message.request);
     // So that `/readyz` follows an order at once.
-    peer.tell(readiness());
+    tell(readiness());
     message.port.postMessage(answer);
     message.port.close();
   });
-  const endBeats = startBeats(log, () => peer.tell(readiness()));
+  const endBeats = startBeats(log, () => tell(readiness()));
   // While the gateway is too busy to answer, the thread serves those that it got last.
-  void peer.tellMetrics();
+  void tellMetrics();
   return {
     port: boundPort,
     async close(): Promise<void> {

@@ -11,20 +11,11 @@ export interface Orders {
   readonly isDraining: boolean;
 }
 
-interface ServingProcess {
-  readonly pid: number | undefined;
-  readonly state: string;
-  readonly since: Date;
-  /** How many processes in its place have died. */
-  readonly restarts: number;
-}
-
 /** What an operator sees and changes at `ADMIN_PORT`. */
 export interface AdminTarget {
   /** What changes something must carry `adminToken`; undefined: nothing can be changed. */
   readonly config: Config;
   readonly log: Pick<FastifyBaseLogger, 'warn'>;
-  workers(): readonly ServingProcess[];
   orders(): Orders;
   /** Carries out orders. False where the gateway already closes. */
   obey(orders: Orders): boolean;
@@ -47,7 +38,6 @@ export interface AdminResponse {
 
 const methodsOf: ReadonlyMap<string, readonly string[]> = new Map([
   ['/config', ['GET']],
-  ['/workers', ['GET']],
   ['/log-level', ['PUT']],
   ['/drain', ['POST', 'DELETE']],
 ]);
@@ -67,7 +57,6 @@ export function answerAdmin(
   if (!methods.includes(method)) return refusal(405, `use ${methods.join(' or ')}`);
   if (domainName.test(host)) return refusal(403, 'use an IP address, or a host name without a dot');
   if (path === '/config') return response(200, withLogLevel(settings, orders));
-  if (path === '/workers') return response(200, target.workers());
   if (token === undefined) return refusal(403, 'ADMIN_TOKEN is not set: nothing can be changed here');
   if (!isToken(authorization, token)) return refusal(401, 'send ADMIN_TOKEN as Authorization: Bearer');
   const wanted = path === '/drain' ? { isDraining: method === 'POST' } : levelIn(body);

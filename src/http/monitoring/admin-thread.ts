@@ -1,27 +1,46 @@
 // The thread of `ADMIN_PORT`. It holds only the latest readiness and metrics text.
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { MessageChannel, parentPort, workerData } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { sharedRun } from '../../lib/run.js';
 import { metricsFor } from '../../observability/open-metrics.js';
+import type { FromThread, ToThread } from './admin-listener.js';
 import type { AdminRequest, AdminResponse } from './admin-routes.js';
-import { Peer, withReadiness } from './readiness.js';
+import { busyMs, type Readiness, withReadiness } from './readiness.js';
 
 /** How long the thread waits for metrics, before it serves the last ones. */
 const metricsMs = 500;
 /** How long the gateway may take for any other response, in milliseconds. */
 const answerMs = 5_000;
 const maxBodyBytes = 1_024;
+/** A gateway that is silent for so long will not recover. A busy one must not be restarted. In milliseconds. */
+const stuckMs = 30_000;
 
 const { host, port }: { readonly host: string; readonly port: number } = workerData;
-const gateway = new Peer(
-  message => parentPort?.postMessage(message),
-  async () => undefined,
-  '',
-);
-parentPort?.on('message', message => gateway.hear(message));
-const askForMetrics = sharedRun(() => gateway.ask(metricsMs).catch(() => {}));
+let latest: Readiness['status'] = 'starting';
+let heardAt = performance.now();
+let metrics = '';
+const answers = new EventEmitter();
+parentPort?.on('message', (message: ToThread) => {
+  if ('metrics' in message) {
+    metrics = message.metrics;
+    answers.emit('metrics');
+  } else {
+    latest = message.status;
+    heardAt = performance.now();
+  }
+});
+const ask = (message: FromThread, ports: readonly MessagePort[] = []) => parentPort?.postMessage(message, ports);
+const askForMetrics = sharedRun(async () => {
+  ask('metrics');
+  await once(answers, 'metrics', { signal: AbortSignal.timeout(metricsMs) }).catch(() => {});
+});
+
+function readiness(): Readiness {
+  const silentMs = performance.now() - heardAt;
+  return { status: silentMs >= busyMs ? 'busy' : latest, silentMs };
+}
 
 const server = createServer(async (request, response) => {
   const { status, type = 'application/json; charset=utf-8', body } = await answer(request);
@@ -36,15 +55,15 @@ server.listen(port, host, () => parentPort?.postMessage((server.address() as Add
 
 async function answer(request: IncomingMessage): Promise<AdminResponse & { readonly type?: string }> {
   const [path = ''] = (request.url ?? '').split('?', 1);
-  if (path === '/healthz') return gateway.isStuck ? statusResponse(503, 'stuck') : statusResponse(200, 'ok');
+  const { status, silentMs } = readiness();
+  if (path === '/healthz') return silentMs >= stuckMs ? statusResponse(503, 'stuck') : statusResponse(200, 'ok');
   if (path === '/readyz') {
-    const { status } = gateway.readiness;
     return statusResponse(status === 'ready' ? 200 : 503, status);
   }
   if (path !== '/metrics') return passOn(request, path);
   await askForMetrics();
   // If the gateway is too busy, as it gave them last. The readiness is that of this moment.
-  return { status: 200, ...metricsFor(request.headers.accept, withReadiness(gateway.metrics, gateway.readiness)) };
+  return { status: 200, ...metricsFor(request.headers.accept, withReadiness(metrics, readiness())) };
 }
 
 const statusResponse = (status: number, words: string) => ({ status, body: JSON.stringify({ status: words }) });
@@ -60,7 +79,7 @@ async function passOn(request: IncomingMessage, path: string): Promise<AdminResp
     }
     const { method, headers } = request;
     const passed: AdminRequest = { method, path, host: headers.host, authorization: headers.authorization, body };
-    parentPort?.postMessage({ request: passed, port }, [port]);
+    ask({ request: passed, port }, [port]);
     const [answer] = await once(own, 'message', { signal: AbortSignal.timeout(answerMs) });
     return answer;
   } catch {

@@ -1,77 +1,20 @@
-import { EventEmitter, once } from 'node:events';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { metricsFor } from '../../observability/open-metrics.js';
 
 /**
- * Whether a gateway should get new requests. `starting`: the documents of the operator are not prepared yet. `incomplete`: a worker that ended could not be
- * replaced. `busy`: its event loop, or that of a worker, has not responded for two seconds. `overloaded`: memory is short, or too many requests are in
- * flight. `draining`: an operator wants it so. `closing`: it ends.
+ * Whether a gateway should get new requests. `starting`: the documents of the operator are not prepared yet. `busy`: its event loop has not responded for
+ * two seconds. `overloaded`: memory is short, or too many requests are in flight. `draining`: an operator wants it so. `closing`: it ends.
  */
 export interface Readiness {
-  readonly status: 'ready' | 'starting' | 'incomplete' | 'busy' | 'overloaded' | 'draining' | 'closing';
-  /** How long the event loop, or that of a worker, has not responded. In milliseconds. */
+  readonly status: 'ready' | 'starting' | 'busy' | 'overloaded' | 'draining' | 'closing';
+  /** How long the event loop has not responded. In milliseconds. */
   readonly silentMs: number;
 }
 
 /** How often a gateway says that it runs. */
-export const beatMs = 250;
+const beatMs = 250;
 /** A gateway that is silent for so long should get no new requests. In milliseconds. */
-const busyMs = 2_000;
-/** A gateway that is silent for so long will not recover. A busy one must not be restarted. In milliseconds. */
-const stuckMs = 30_000;
-
-/** What two processes, or a process and its thread, tell each other: their readiness, again and again; a question for metrics; and the answer. */
-export type PeerMessage<Metrics> = Readiness | 'metrics' | { readonly metrics: Metrics };
-
-/** Another process or thread, as this one hears of it. `Metrics` are those that it gives. */
-export class Peer<Metrics> {
-  /** As it gave them last. */
-  metrics: Metrics;
-  /** Tells it something. It may be gone. */
-  readonly tell: (message: unknown) => void;
-  readonly #readOwn: () => Promise<unknown>;
-  readonly #answers = new EventEmitter();
-  #last: Readiness = { status: 'starting', silentMs: 0 };
-  #heardAt = performance.now();
-
-  /** @param readOwn reads the metrics that it asks for. @param metrics until it gives some. */
-  constructor(tell: (message: unknown) => void, readOwn: () => Promise<unknown>, metrics: Metrics) {
-    this.tell = tell;
-    this.#readOwn = readOwn;
-    this.metrics = metrics;
-  }
-
-  hear(message: PeerMessage<Metrics>): void {
-    if (message === 'metrics') void this.tellMetrics();
-    else if ('metrics' in message) {
-      this.metrics = message.metrics;
-      this.#answers.emit('metrics');
-    } else {
-      this.#last = message;
-      this.#heardAt = performance.now();
-    }
-  }
-
-  async tellMetrics(): Promise<void> {
-    this.tell({ metrics: await this.#readOwn() });
-  }
-
-  /** Asks for new metrics. @throws Error if they do not come in time: it is busy or gone. */
-  async ask(timeoutMs: number): Promise<void> {
-    this.tell('metrics');
-    await once(this.#answers, 'metrics', { signal: AbortSignal.timeout(timeoutMs) });
-  }
-
-  get isStuck(): boolean {
-    return performance.now() - this.#heardAt >= stuckMs;
-  }
-
-  get readiness(): Readiness {
-    const silentMs = performance.now() - this.#heardAt;
-    const { status, silentMs: reportedMs } = this.#last;
-    return { status: silentMs >= busyMs ? 'busy' : status, silentMs: Math.max(silentMs, reportedMs) };
-  }
-}
+export const busyMs = 2_000;
 
 /** Calls `say` again and again, and logs afterwards that the event loop was blocked. Returns what ends it. */
 export function startBeats(log: Pick<FastifyBaseLogger, 'warn'>, say: () => void): () => void {
@@ -92,7 +35,7 @@ export function withReadiness(metrics: string, { status, silentMs }: Readiness):
   return `${metrics}# HELP gateway_ready Whether the gateway accepts new requests, as /readyz says: 1 or 0
 # TYPE gateway_ready gauge
 gateway_ready ${status === 'ready' ? 1 : 0}
-# HELP gateway_silent_seconds How long the event loop of the gateway, or of one of its workers, has not responded
+# HELP gateway_silent_seconds How long the event loop of the gateway has not responded
 # TYPE gateway_silent_seconds gauge
 gateway_silent_seconds ${silentMs / 1_000}
 `;

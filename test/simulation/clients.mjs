@@ -1,0 +1,331 @@
+// The clients of the fleet, and what they saw: requests, subscriptions that go on behind their cursor through any gateway, sessions and exports.
+import http from 'node:http';
+import WebSocket from 'ws';
+import { connectTo } from './network.mjs';
+import { now } from './time.mjs';
+
+const markets = {
+  name: 'query ($id: ID!) { market(id: $id) { name } }',
+  all: 'query ($id: ID!) { market(id: $id) { name companies(first: 1) { nodes { name } } topics { label } jobs { id progress } } }',
+  deferred:
+    'query ($id: ID!) { market(id: $id) { name ... @defer { topics { label } companies(first: 1) { nodes { name } } } } }',
+};
+const list = 'query ($first: Int!) { events(first: $first) { nodes { title } unfilteredTotalCount updatesCursor } }';
+const plainList =
+  'query ($first: Int!) { events(first: $first) { nodes { title references { observation { title } } } unfilteredTotalCount } }';
+const updates = 'subscription ($after: String) { eventUpdates(after: $after) { kind cursor gap event { id title } } }';
+const jobs =
+  'subscription ($id: ID!, $phase: JobPhase!) { jobProgress(marketId: $id, phase: $phase) { jobs { id progress } } }';
+const writes = {
+  start:
+    'mutation ($id: ID!) { startDiscovery(input: { marketId: $id, searchCriteria: {} }) { ... on DiscoveryStarted { marketId } } }',
+  publish: 'mutation ($id: ID!) { publishMarket(input: { marketId: $id }) { marketId } }',
+  review:
+    'mutation ($id: ID!) { reviewCompanies(input: { marketId: $id, reviewStatus: INCLUDE, target: { domains: ["x.test"] } }) { marketId } }',
+};
+const outcome =
+  '... on ExportDelivered { exportId } ... on ExportRejected { exportId } ... on ExportFailed { exportId }';
+const exportIt = `mutation ($id: ID!, $key: String!) { exportMarketToEndpoint(input: { marketId: $id, endpoint: "crm", companies: { matching: {} }, idempotencyKey: $key,
+  onBehalfOf: { name: $key, email: "a@b.test" } }) { __typename ${outcome} } }`;
+const register =
+  'mutation { registerExportEndpoint(input: { name: "crm", url: "http://receiver.test/hook?by={user.name}", description: "d" }) { endpoint { name } } }';
+const exported = 'query ($key: String!) { export(by: { idempotencyKey: $key }) { outcome } }';
+
+/** How long a client waits at most. */
+export const patienceMs = 90_000;
+
+export class Clients {
+  requests = [];
+  listeners = [];
+  jobs = [];
+  sessions = [];
+  exports = [];
+
+  /** @param fleet has `up()`, the gateways that take requests, and the host of the clients. */
+  constructor(fleet) {
+    this.fleet = fleet;
+  }
+
+  pick(number) {
+    const up = this.fleet.up();
+    return up[number % up.length]?.name;
+  }
+
+  /** Sends a request to a gateway. Resolves with what came back, also if that is nothing. */
+  ask(gateway, kind, query, variables, credential, { headers = {}, leavesAfterMs = patienceMs, onText } = {}) {
+    const id = `r${this.requests.length}`;
+    // With this header, a response is not taken from the cache of responses.
+    const isCounted = this.requests.length % 3 === 0;
+    const seen = {
+      id,
+      kind,
+      gateway,
+      variables,
+      account: credential.account,
+      session: credential.session,
+      at: now(),
+      text: '',
+    };
+    this.requests.push(seen);
+    return new Promise(resolve => {
+      const end = changes => {
+        clearTimeout(timer);
+        request.destroy();
+        if (seen.end !== undefined) return;
+        Object.assign(seen, changes, { end: now(), body: parsed(seen.text) });
+        this.fleet.note({ end: seen.id, gateway, text: seen.text });
+        resolve(seen);
+      };
+      const timer = setTimeout(() => end({ hasLeft: true }), leavesAfterMs);
+      const path = onText === undefined ? '/graphql' : '/graphql/stream';
+      const sent = {
+        'content-type': 'application/json',
+        host: 'gateway.test',
+        'x-request-id': id,
+        ...(isCounted && { 'graphql-cost': '1' }),
+        ...credential.headers,
+        ...headers,
+      };
+      const request = http.request({
+        method: 'POST',
+        path,
+        headers: sent,
+        createConnection: () => connectTo({ host: gateway }),
+      });
+      request.on('error', () => end({}));
+      request.on('response', response => {
+        Object.assign(seen, { status: response.statusCode, headers: response.headers });
+        response.setEncoding('utf8');
+        response.on('data', chunk => {
+          if (onText === undefined) seen.text += chunk;
+          else onText(chunk);
+        });
+        response.on('end', () => end({ isWhole: true }));
+        response.on('error', () => end({}));
+        response.on('close', () => end({}));
+      });
+      request.end(JSON.stringify({ query, variables }));
+      seen.leave = () => end({ hasLeft: true });
+    });
+  }
+
+  get(gateway, path) {
+    return new Promise((resolve, reject) => {
+      const request = http.get(
+        { path, headers: { host: 'gateway.test' }, createConnection: () => connectTo({ host: gateway }) },
+        response => {
+          let text = '';
+          response.on('data', chunk => (text += chunk));
+          response.on('end', () => resolve({ text }));
+        },
+      );
+      request.on('error', reject);
+    });
+  }
+
+  credential(account) {
+    if (account !== 'u') return { account, headers: { 'x-api-key': `key-${account}` } };
+    const session = this.sessions.findLast(({ cookie }) => cookie !== undefined);
+    return { account, headers: { cookie: session?.cookie ?? 'none=1' }, session };
+  }
+
+  read({ gateway, account, market, document, leavesAfterMs }) {
+    const headers = document === 'deferred' ? { accept: 'multipart/mixed; incrementalSpec=v0.2' } : {};
+    const credential = this.credential(account);
+    return this.ask(gateway, 'read', markets[document], { id: market }, credential, { headers, leavesAfterMs });
+  }
+
+  readEvents({ gateway, account, first }) {
+    return this.ask(gateway, 'events', plainList, { first }, this.credential(account));
+  }
+
+  async write({ gateway, account, market, what, leavesAfterMs }) {
+    const seen = await this.ask(gateway, 'write', writes[what], { id: market }, this.credential(account), {
+      leavesAfterMs,
+    });
+    seen.isDone = seen.isWhole && seen.body?.errors === undefined && seen.body?.data != null;
+  }
+
+  async signIn({ gateway }) {
+    const query = 'mutation { signIn(input: { email: "u@b.test", password: "p" }) { viewer { email } } }';
+    const seen = await this.ask(gateway, 'signIn', query, {}, { account: 'u', headers: {} });
+    const [cookie] = seen.headers?.['set-cookie'] ?? [];
+    if (seen.isWhole && cookie !== undefined) this.sessions.push({ cookie: cookie.split(';')[0], at: now() });
+  }
+
+  async signOut({ gateway }) {
+    const { headers, session, account } = this.credential('u');
+    if (session === undefined) return;
+    const seen = await this.ask(
+      gateway,
+      'signOut',
+      'mutation { signOut { viewer { email } } }',
+      {},
+      { account, headers },
+    );
+    if (seen.isWhole && seen.body?.errors === undefined) session.endedAt ??= now();
+  }
+
+  register({ gateway }) {
+    return this.ask(gateway, 'register', register, {}, this.credential('a'));
+  }
+
+  async export({ gateway, market, key }) {
+    const seen = await this.ask(gateway, 'export', exportIt, { id: market, key }, this.credential('a'));
+    this.exports.push({ key, result: seen.body?.data?.exportMarketToEndpoint?.__typename, at: now() });
+  }
+
+  readExport(gateway, key) {
+    return this.ask(gateway, 'readExport', exported, { key }, this.credential('a'));
+  }
+
+  /** Reads the list, and listens behind it: over WebSocket or SSE, from then on through any gateway. */
+  async listen(step) {
+    const listener = { ...step, parts: [], isListening: true, connections: 0 };
+    this.listeners.push(listener);
+    await this.#join(listener);
+  }
+
+  async #join(listener) {
+    for (let tries = 0; listener.isListening; tries += 1) {
+      const { body, isWhole } = await this.ask(
+        this.pick(listener.via + tries),
+        'list',
+        list,
+        { first: listener.first },
+        this.credential(listener.account),
+      );
+      const events = isWhole && body?.errors === undefined && body?.data?.events;
+      if (events) {
+        const shown = events.nodes.map(({ title }) => numberIn(title));
+        listener.parts.push({ listed: events.unfilteredTotalCount, shown, heard: [], at: now() });
+        listener.cursor = events.updatesCursor;
+        return this.#follow(listener);
+      }
+      await pause(500);
+    }
+  }
+
+  async #follow(listener) {
+    while (listener.isListening) {
+      const part = listener.parts.at(-1);
+      const receive = ({ data, errors }) => {
+        const update = data?.eventUpdates;
+        if (update == null) return errors;
+        listener.cursor = update.cursor;
+        this.fleet.note({ heard: update, by: listener.at, via: listener.gateway });
+        if (update.event !== null)
+          part.heard.push({
+            id: update.event.id,
+            number: numberIn(update.event.title),
+            account: update.event.title.split(' ')[0],
+            at: now(),
+          });
+        if (update.gap) part.hasGap = true;
+      };
+      listener.connections += 1;
+      await this.#connect(listener, updates, { after: listener.cursor }, receive);
+      if (part.hasGap) return this.#join(listener);
+      await pause(300);
+    }
+  }
+
+  async followJobs(step) {
+    const follower = { ...step, isListening: true, connections: 0, seen: [] };
+    this.jobs.push(follower);
+    while (follower.isListening) {
+      follower.connections += 1;
+      let isOver = false;
+      const receive = ({ data, errors }) => {
+        const found = data?.jobProgress?.jobs;
+        if (found === undefined) return errors;
+        follower.seen.push({ at: now(), connection: follower.connections, jobs: found });
+        isOver = found.length > 0 && found.every(({ progress }) => progress === 100);
+        this.fleet.note({ jobs: found, by: step.at, via: follower.gateway });
+      };
+      await this.#connect(follower, jobs, { id: step.market, phase: step.phase }, receive);
+      if (isOver) return;
+      await pause(300);
+    }
+  }
+
+  /** One connection, until it ends or is broken off. */
+  #connect(listener, query, variables, receive) {
+    const gateway = this.pick(listener.via + listener.connections);
+    const credential = this.credential(listener.account);
+    listener.gateway = gateway;
+    if (gateway === undefined) return pause(500);
+    const connected = listener.transport === 'sse' ? this.#overSse : this.#overWebSocket;
+    return connected.call(this, gateway, listener, { query, variables }, credential, receive);
+  }
+
+  #overSse(gateway, listener, { query, variables }, credential, receive) {
+    let text = '';
+    const onText = chunk => {
+      const parts = (text + chunk).split('\n\n');
+      text = parts.pop();
+      for (const part of parts) {
+        const [, json] = /^event: next\ndata: (.*)$/m.exec(part) ?? [];
+        if (json !== undefined) receive(JSON.parse(json));
+      }
+    };
+    const asked = this.ask(gateway, 'stream', query, variables, credential, {
+      headers: { accept: 'text/event-stream' },
+      leavesAfterMs: 1e9,
+      onText,
+    });
+    listener.leave = this.requests.at(-1).leave;
+    return asked;
+  }
+
+  #overWebSocket(gateway, listener, payload, credential, receive) {
+    return new Promise(resolve => {
+      const options = {
+        headers: credential.headers,
+        createConnection: () => connectTo({ host: gateway }),
+        perMessageDeflate: false,
+      };
+      const socket = new WebSocket('ws://gateway.test/graphql', 'graphql-transport-ws', options);
+      const send = message => socket.send(JSON.stringify(message));
+      const end = () => {
+        socket.terminate();
+        resolve();
+      };
+      listener.leave = end;
+      socket.on('error', end);
+      socket.on('close', end);
+      socket.on('open', () => send({ type: 'connection_init' }));
+      socket.on('message', bytes => {
+        const message = JSON.parse(bytes);
+        if (message.type === 'connection_ack') send({ id: '1', type: 'subscribe', payload });
+        if (message.type === 'ping') send({ type: 'pong' });
+        if (message.type === 'next' && receive(message.payload) !== undefined) end();
+        if (message.type === 'error' || message.type === 'complete') end();
+      });
+    });
+  }
+
+  /** Breaks the connection of a listener, which connects again; or ends it. */
+  drop(number, isEnd = false) {
+    const all = [...this.listeners, ...this.jobs].filter(({ isListening }) => isListening);
+    const listener = all[number % all.length];
+    if (isEnd && listener) listener.isListening = false;
+    listener?.leave?.();
+  }
+
+  leaveAll() {
+    for (const listener of [...this.listeners, ...this.jobs]) listener.isListening = false;
+    for (const listener of [...this.listeners, ...this.jobs]) listener.leave?.();
+    for (const { end, leave } of this.requests) if (end === undefined) leave?.();
+  }
+}
+
+const numberIn = title => Number(title.split(' ')[1]);
+const pause = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds));
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

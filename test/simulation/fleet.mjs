@@ -1,0 +1,212 @@
+// The fleet and its world, and what each step of a history does to them. A step is plain data: when, what, and numbers that choose among what is there.
+import { Clients } from './clients.mjs';
+import { Gateway } from './gateways.mjs';
+import { lineOf, reset, silence, speak, startNetwork } from './network.mjs';
+import { startRedis } from './redis-server.mjs';
+import { startService } from './service.mjs';
+import { advanceTo, now, settle, startTime } from './time.mjs';
+
+export class Fleet {
+  gateways = [];
+  /** Faults of the program itself: what nobody caught. */
+  crashes = [];
+  /** The steps that were taken. */
+  taken = [];
+  /** What should not be there when all clients have left. */
+  left = [];
+
+  /** @param note gets everything that can be seen from outside: calls of the service, and what clients got. */
+  constructor({ seed, count, env }, note) {
+    this.note = fact => note(now(), fact);
+    const world = startTime(seed);
+    startNetwork(world);
+    world.run(() => {
+      this.redis = startRedis(seed);
+      this.service = startService(seed, this.note);
+      this.clients = new Clients(this);
+      this.gateways = Array.from({ length: count }, (_, index) => new Gateway(index, seed, env));
+    });
+    this.world = world;
+  }
+
+  up = () => this.gateways.filter(({ isUp }) => isUp);
+
+  /** Starts something that goes on while time advances. */
+  begin(work) {
+    this.world.run(work).catch(error => this.crashes.push(error));
+  }
+
+  async advance(milliseconds) {
+    await settle();
+    await advanceTo(now() + milliseconds);
+  }
+
+  /** Takes the steps, each at its time. */
+  async run(steps) {
+    for (const gateway of this.gateways) this.begin(() => gateway.start());
+    for (const step of steps) {
+      await advanceTo(Math.max(step.at, now()));
+      this.taken.push(step);
+      this.note({ step });
+      this.begin(async () => actions[step.do](this, step));
+    }
+  }
+
+  /** Gives the fleet the time to find back from what was wrong, and reads everything; then all leave, and nothing may be left. */
+  async end() {
+    await this.advance(20_000);
+    this.begin(() => Promise.all(this.gateways.map(gateway => gateway.isUp || gateway.start())));
+    this.quietFrom = now() + 60_000;
+    await this.advance(90_000);
+    this.quietUntil = now();
+    const { clients, redis, service, up } = this;
+    for (const [index, { name }] of up().entries()) {
+      for (const market of service.markets.keys())
+        this.begin(() => clients.read({ gateway: name, account: 'a', market: String(market), document: 'all' }));
+      if (index === 0) for (const { by } of service.exports) this.begin(() => clients.readExport(name, by));
+    }
+    await this.advance(30_000);
+    clients.leaveAll();
+    await this.advance(60_000);
+    const leftAt = now();
+    await this.advance(30_000);
+    for (const { at, path } of service.calls) if (at > leftAt) this.left.push({ call: path, at });
+    for (const key of redis.data.keys.keys())
+      if (key.endsWith(':claim') && redis.data.call('EXISTS', key) > 0) this.left.push({ key });
+    for (const gateway of up()) this.begin(() => this.#leave(gateway));
+    await this.advance(30_000);
+  }
+
+  /** What a gateway has without clients, and once it is closed. */
+  async #leave(gateway) {
+    const { name, host } = gateway;
+    for (const { line } of host.sockets)
+      if (line !== lineOf('redis')) this.left.push({ name, socketOf: line.host.name });
+    const { text } = await this.clients.get(name, '/metrics');
+    for (const [line] of text.matchAll(
+      /^gateway_(held_bytes|operations_running|live_pollers|live_listeners\S*) (?!0$).*/gm,
+    ))
+      this.left.push({ name, line });
+    await gateway.stop(0);
+    await new Promise(resolve => setTimeout(resolve, 5_000));
+    // Those of the library that limits rates last for its windows.
+    const timers = [...host.timers]
+      .map(({ startedBy }) => String(startedBy))
+      .filter(code => !code.includes('this._storage.delete'));
+    for (const timer of timers) this.left.push({ name, timer: timer.slice(0, 200) });
+    for (const { line } of host.sockets) this.left.push({ name, openSocketOf: line.host.name });
+  }
+}
+
+const after = (milliseconds, undo) => setTimeout(undo, milliseconds);
+
+/** A fault for a time: what begins it, and what ends it. */
+const during = (begin, end) => (fleet, step) => {
+  begin(fleet, step);
+  after(step.forMs, () => end(fleet, step));
+};
+
+const trouble = kind =>
+  during(
+    ({ service }, { share }) => (service.trouble = { kind, share }),
+    ({ service }) => (service.trouble = undefined),
+  );
+const receiver = mode =>
+  during(
+    ({ service }) => (service.receiver = mode),
+    ({ service }) => (service.receiver = 'ok'),
+  );
+const refusing = words =>
+  during(
+    ({ redis }) => redis.refuseWrites(words),
+    ({ redis }) => redis.refuseWrites(undefined),
+  );
+
+/** What clients and the world do. */
+export const operations = {
+  post({ service }, { account, count, lateMs, updates }) {
+    service.host.run(() => {
+      for (let left = count; left > 0; left -= 1)
+        service.accounts.get(account).post(Date.now(), { lateMs, updates: updates && updates + left });
+    });
+  },
+  read: ({ clients }, step) => clients.read({ ...step, gateway: clients.pick(step.via) }),
+  readEvents: ({ clients }, step) => clients.readEvents({ ...step, gateway: clients.pick(step.via) }),
+  write: ({ clients }, step) => clients.write({ ...step, gateway: clients.pick(step.via) }),
+  listen: ({ clients }, step) => clients.listen(step),
+  followJobs: ({ clients }, step) => clients.followJobs(step),
+  drop: ({ clients }, { number, isEnd }) => clients.drop(number, isEnd),
+  signIn: ({ clients }, step) => clients.signIn({ gateway: clients.pick(step.via) }),
+  signOut: ({ clients }, step) => clients.signOut({ gateway: clients.pick(step.via) }),
+  export: async ({ clients }, step) => {
+    await clients.register({ gateway: clients.pick(step.via) });
+    await clients.export({ ...step, gateway: clients.pick(step.via) });
+  },
+};
+
+/** What goes wrong. */
+export const faults = {
+  redisRefuses: during(
+    ({ redis }) => {
+      lineOf('redis').isRefusing = true;
+      redis.breakConnections();
+    },
+    () => (lineOf('redis').isRefusing = false),
+  ),
+  redisHangs: during(
+    () => silence('redis'),
+    () => speak('redis'),
+  ),
+  redisIsSlow: during(
+    (_, { share }) => (lineOf('redis').delayMs = Math.round(share * 200)),
+    () => (lineOf('redis').delayMs = 0),
+  ),
+  redisIsReadOnly: refusing("READONLY You can't write against a read only replica."),
+  redisIsFull: refusing("OOM command not allowed when used memory > 'maxmemory'."),
+  redisFailsOver: ({ redis }, { share }) => redis.failOver(share * 3_000),
+  redisIsFlushed: ({ redis }) => redis.data.call('FLUSHALL'),
+  redisEvicts: ({ redis }, { share }) => redis.data.evict(() => redis.host.random() < share),
+  serviceFails: trouble('error'),
+  serviceSendsHtml: trouble('html'),
+  serviceCutsBodies: trouble('cut'),
+  serviceIsSlow: trouble('slow'),
+  serviceIsSilent: trouble('silent'),
+  serviceResets: trouble('reset'),
+  credentialIsRevoked: during(
+    ({ service }, { account }) => (service.accounts.get(account).isRevoked = true),
+    ({ service }, { account }) => (service.accounts.get(account).isRevoked = false),
+  ),
+  receiverFails: receiver('fail'),
+  receiverRejects: receiver('reject'),
+  receiverHangs: receiver('hang'),
+  receiverIsLate: receiver('late'),
+  receiverResets: receiver('reset'),
+  gatewayIsKilled(fleet, step) {
+    const gateway = chosen(fleet, step);
+    if (!gateway?.isUp) return;
+    gateway.kill();
+    after(step.forMs, () => !gateway.isUp && fleet.begin(() => gateway.start()));
+  },
+  async gatewayRestarts(fleet, step) {
+    const gateway = chosen(fleet, step);
+    if (!gateway?.isUp) return;
+    gateway.isUpgraded = step.share > 0.5;
+    await gateway.stop(step.forMs % 5_000);
+    if (!gateway.isUp) await gateway.start();
+  },
+  gatewayIsPaused: during(
+    (fleet, step) => {
+      step.paused = chosen(fleet, step).host;
+      step.paused.pause();
+    },
+    (_, { paused }) => paused.resume(),
+  ),
+  clockJumps: during(
+    (fleet, step) => (chosen(fleet, step).host.skewMs += (step.share - 0.5) * 600_000),
+    (fleet, step) => (chosen(fleet, step).host.skewMs -= (step.share - 0.5) * 600_000),
+  ),
+  connectionsBreak: (fleet, step) => reset(chosen(fleet, step).host),
+};
+
+const chosen = ({ gateways }, { number }) => gateways[number % gateways.length];
+const actions = { ...operations, ...faults };

@@ -1,0 +1,86 @@
+// The gateways of the fleet: whole ones from a build, each with a module registry, a log and a host of its own.
+import { cpSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { listen, reset } from './network.mjs';
+import { Host } from './time.mjs';
+
+const folder = resolve('node_modules/.cache', `simulation-${process.pid}`);
+const builds = [];
+
+/** Loads copies of a build, one for each gateway. Their modules share nothing but the packages. */
+export async function loadBuilds(count, dist = 'dist') {
+  mkdirSync(folder, { recursive: true });
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const name of ['schema', 'operations', 'package.json']) symlinkSync(resolve(name), join(folder, name));
+  const isCode = path => !/\.map$|\/program-[^/]*$/.test(path);
+  for (let index = 0; index < count; index += 1) {
+    const copy = join(folder, `dist-${index}`);
+    cpSync(dist, copy, { recursive: true, filter: isCode });
+    const load = file => import(pathToFileURL(join(copy, file)));
+    const [{ buildApp }, { readConfig }, { createSchema }] = [
+      await load('app.js'),
+      await load('config/config.js'),
+      await load('schema.js'),
+    ];
+    // What is loaded in the middle of a request, which would take real time.
+    await load('domains/exports/safe-html.js');
+    await import('tough-cookie');
+    builds.push({ buildApp, readConfig, schema: createSchema() });
+  }
+}
+
+export class Gateway {
+  isUp = false;
+  lines = [];
+
+  constructor(index, seed, env) {
+    Object.assign(this, { index, seed, env, name: `gateway-${index}`, starts: 0 });
+  }
+
+  /** Starts it anew: with nothing of what it knew before. */
+  async start() {
+    this.starts += 1;
+    const host = new Host(this.name, `${this.seed} ${this.starts}`);
+    host.skewMs = this.host?.skewMs ?? 0;
+    this.host = host;
+    const { buildApp, readConfig, schema } = builds[this.index];
+    const gateway = await host.run(async () => {
+      const config = readConfig({
+        UPSTREAM_BASE_URL: 'http://service',
+        UPSTREAM_API_URL: 'http://service/api',
+        UPSTREAM_DEV_URL: 'http://service/stage',
+        REDIS_URL: 'redis://redis:6379',
+        SESSION_SECRET: 's'.repeat(40),
+        POLL_INTERVAL_MS: '2000',
+        UPSTREAM_TIMEOUT_MS: '5000',
+        LOG_LEVEL: 'info',
+        ...this.env,
+      });
+      const log = { write: line => this.lines.push(JSON.parse(line)) };
+      const built = await buildApp(config, { schema, log, resolve: async () => ['8.8.8.8'] });
+      await built.app.ready();
+      return built;
+    });
+    if (host !== this.host || host.isDead) return;
+    this.gateway = gateway;
+    this.isUp = true;
+    listen(this.name, host, socket => gateway.app.server.emit('connection', socket));
+  }
+
+  /** It is gone at once, with all its connections. */
+  kill() {
+    this.isUp = false;
+    this.host.isDead = true;
+    reset(this.host);
+  }
+
+  /** Closes it after its notice, as SIGTERM does; it is killed where that takes too long. */
+  async stop(noticeMs) {
+    const { host } = this;
+    this.isUp = false;
+    const cutOff = setTimeout(() => host === this.host && this.kill(), noticeMs + 10_000);
+    await host.run(() => this.gateway.close(noticeMs));
+    clearTimeout(cutOff);
+  }
+}

@@ -1,0 +1,57 @@
+// Histories: what happens, by a seed. Swarm: each seed takes some of the operations and some of the faults only, so that none drowns the others.
+import { faults, operations } from './fleet.mjs';
+import { drawsFrom } from './time.mjs';
+
+/** @param only the faults to choose from; undefined: all. */
+export function historyOf(seed, minutes, only = Object.keys(faults)) {
+  const random = drawsFrom(`history ${seed}`);
+  const below = end => Math.floor(random() * end);
+  const pick = list => list[below(list.length)];
+  const some = (list, share) => list.filter(() => random() < share);
+  const chosen = { operations: some(Object.keys(operations), 0.6), faults: some(only, 0.3) };
+  if (chosen.operations.length < 2) chosen.operations = Object.keys(operations);
+  const pauseMs = 300 + below(1_500);
+  const faultShare = chosen.faults.length === 0 ? 0 : 0.03 + random() * 0.12;
+  const steps = [];
+  const end = minutes * 60_000;
+  for (let at = 3_000; at < end; at += below(2 * pauseMs)) {
+    const isFault = random() < faultShare;
+    const step = {
+      at,
+      do: pick(isFault ? chosen.faults : chosen.operations),
+      via: below(100),
+      number: below(100),
+      account: pick(['a', 'a', 'b', 'u']),
+      market: String(1 + below(2)),
+    };
+    if (isFault) Object.assign(step, { forMs: 200 + below(random() < 0.5 ? 3_000 : 20_000), share: random() });
+    if (step.do === 'post') {
+      Object.assign(step, {
+        count: random() < 0.1 ? 90 + below(60) : 1 + below(3),
+        lateMs: random() < 0.2 ? below(200_000) : 0,
+      });
+      if (random() < 0.4) step.updates = 1 + below(1_000);
+    }
+    if (step.do === 'read') step.document = pick(['name', 'all', 'deferred']);
+    if (step.do === 'read' || step.do === 'write') step.leavesAfterMs = random() < 0.1 ? below(300) : undefined;
+    if (step.do === 'write') step.what = pick(['start', 'publish', 'review', 'review']);
+    if (step.do === 'readEvents' || step.do === 'listen') step.first = pick([1, 3, 100]);
+    if (step.do === 'listen' || step.do === 'followJobs') step.transport = pick(['sse', 'ws']);
+    if (step.do === 'followJobs') step.phase = pick(['DISCOVERY', 'PUBLISH']);
+    if (step.do === 'drop') step.isEnd = random() < 0.3;
+    if (step.do === 'export') step.key = `k${below(12)}`;
+    steps.push(step);
+  }
+  const env = { POLL_INTERVAL_MS: String(1_000 * (1 + below(4))), RESPONSE_CACHE: String(random() < 0.7) };
+  return { seed, minutes, count: 1 + below(3), env, steps };
+}
+
+/** The pairs of an operation and a fault that a history has within a minute of each other. */
+export function pairsIn({ steps }) {
+  const pairs = new Set();
+  for (const fault of steps.filter(step => step.do in faults)) {
+    const near = steps.filter(step => step.do in operations && Math.abs(step.at - fault.at) < 60_000);
+    for (const step of near) pairs.add(`${step.do} ${fault.do}`);
+  }
+  return pairs;
+}

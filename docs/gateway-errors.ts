@@ -38,8 +38,9 @@ export interface GatewayErrorExtensions {
   readonly measure?: string;
   readonly value?: number;
   readonly limit?: number;
-  /** With `UPSTREAM_INVALID_RESPONSE`: the type of a record that was left out, its identifier if it is known, and its invalid fields. */
+  /** With `UPSTREAM_INVALID_RESPONSE`: the type of a record that was left out, its identifier if it is known, its place in the list, and its invalid fields. */
   readonly record?: string;
   readonly id?: string | null;
+  readonly index?: number;
   readonly fields?: readonly string[];
 }

@@ -207,6 +207,30 @@ export class UpstreamUnavailable extends UpstreamFailure {
   readonly code = 'UPSTREAM_UNAVAILABLE';
 }
 
+/** A record of a list that the service sent in a form that cannot be served. */
+export interface UnreadableRecord {
+  /** The record's type: `Event`. */
+  readonly record: string;
+  /** Its identifier, where that could be read. */
+  readonly id: string | null;
+  /** Its place in the list, from 0. */
+  readonly index: number;
+  /** The invalid fields, by the service's names. */
+  readonly fields: readonly string[];
+}
+
+/** Such a record is not in the list of the field that has this error. */
+export class RecordLeftOut extends GatewayError {
+  readonly code = 'UPSTREAM_INVALID_RESPONSE';
+
+  constructor(unreadable: UnreadableRecord) {
+    const { record, id, index, fields } = unreadable;
+    const which = id === null ? `One ${record} (index ${index})` : `${record} ${id}`;
+    const why = fields.every(field => field === '') ? '' : ` (${fields.join(', ')})`;
+    super(`${which} was left out: the service sent it in a shape that it does not document${why}`, unreadable);
+  }
+}
+
 /** The response does not match the interface of the service. The next one would not, either, so it is not retryable. */
 export class UpstreamInvalidResponse extends UpstreamFailure {
   readonly code = 'UPSTREAM_INVALID_RESPONSE';

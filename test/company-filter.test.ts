@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { getNullableType, isInputObjectType, isIntrospectionType, isListType, isObjectType } from 'graphql';
 import type { Reader } from '../src/data/reader.js';
-import { known } from '../src/data/upstream/schema-drift.js';
+import { known, present } from '../src/data/upstream/schema-drift.js';
 import { createCompaniesLoaders } from '../src/domains/companies/client.js';
 import { facetsOf, preparedFilter } from '../src/domains/companies/list.js';
 import { type CompanyRecord, companyList } from '../src/domains/companies/model.js';
@@ -13,7 +13,7 @@ import { createSchema } from '../src/schema.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 
 const record = (domain: string, more: object = {}): CompanyRecord => {
-  const [company] = companyList.parse([{ domain, ...more }]);
+  const [company] = present(companyList.parse([{ domain, ...more }]));
   if (company === undefined) throw new Error('This is no company');
   return company;
 };
@@ -29,8 +29,8 @@ function isWanted(company: CompanyRecord, filter: CompanyFilter): boolean {
   return (
     (search == null || text.some(part => part.includes(lower(search)))) &&
     (domains == null || has(domains, company.domain)) &&
-    (!operatesIn?.length || company.operatesIn.some(country => has(operatesIn, country))) &&
-    (!naics?.length || company.naics.some(({ code }) => naics.some(wanted => code.startsWith(wanted)))) &&
+    (!operatesIn?.length || present(company.operatesIn).some(country => has(operatesIn, country))) &&
+    (!naics?.length || present(company.naics).some(({ code }) => naics.some(wanted => code.startsWith(wanted)))) &&
     (actualRevenue == null || isWithin(known(company.actualRevenue), actualRevenue)) &&
     (overallMomentum == null || isWithin(known(company.overallMomentum), overallMomentum))
   );
@@ -125,10 +125,10 @@ test('a facet counts the companies that a filter with its value selects, the mos
       expect(naics.map(({ code, count }) => [code, count])).toEqual(
         naics.map(({ code }) => [code, countOf({ naics: [code] })]),
       );
-      const values = all.flatMap(company => company.operatesIn.map(each => each.toLowerCase()));
+      const values = all.flatMap(company => present(company.operatesIn).map(each => each.toLowerCase()));
       expect(operatesIn.map(({ value }) => value).sort()).toEqual([...new Set(values)].sort());
       expect(naics.map(({ code }) => code).sort()).toEqual(
-        [...new Set(all.flatMap(company => company.naics.map(({ code }) => code)))].sort(),
+        [...new Set(all.flatMap(company => present(company.naics).map(({ code }) => code)))].sort(),
       );
       const counts = [operatesIn, naics].map(facets => facets.map(({ count }) => count));
       for (const each of counts) expect(each).toEqual(each.toSorted((one, other) => other - one));

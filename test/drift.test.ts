@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { utcTime } from '../src/data/upstream/schema-drift.js';
 import { csvExport } from '../src/domains/companies/model.js';
 import { observation, eventPage as pageModel } from '../src/domains/events/model.js';
@@ -7,6 +7,8 @@ import { boundedJson } from '../src/lib/json.js';
 import { readTime } from '../src/lib/time.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
+import { overSse } from './support/streams.js';
+import { until } from './support/until.js';
 import { eventPage, type FakeWire, fakeWire, type WireReply } from './support/wire.js';
 
 let gateway: TestGateway;
@@ -50,8 +52,9 @@ describe('one bad record', () => {
       ],
     });
     expect(first.errors).toHaveLength(1);
-    expect(first.errors?.[0].extensions).toEqual({ code: 'UPSTREAM_INVALID_RESPONSE', record: 'Event', id, fields });
-    expect(first.errors?.[0].message).toContain(id === null ? 'One Event' : `Event ${id}`);
+    const named = { code: 'UPSTREAM_INVALID_RESPONSE', record: 'Event', id, index: 1, fields };
+    expect(first.errors?.[0]).toMatchObject({ path: ['events', 'nodes'], extensions: named });
+    expect(first.errors?.[0].message).toContain(id === null ? 'One Event (index 1)' : `Event ${id}`);
     expect(await driftCounted()).toEqual({ [fields[0] === '' ? 'Event' : 'Event._id']: 1 });
 
     const kept = await gateway.query(query);
@@ -102,9 +105,140 @@ describe('one bad record', () => {
       const items = data.market.it.nodes ?? data.market.it;
       expect(items.flatMap((item: object) => Object.values(item))).toEqual(expected);
       expect(errors).toHaveLength(1);
-      expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', record });
+      expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', record, index: 1 });
+      expect(errors?.[0].path).toEqual(['market', 'it', ...(data.market.it.nodes ? ['nodes'] : [])]);
       expect(extensions.explain).toMatchObject([{ source }]);
     }
+  });
+});
+
+describe.each(['plan', 'graphql-js'])('what cannot be read, with the executor %s,', executor => {
+  const companies = [
+    { domain: 'a.example', name: 'B', score: 1 },
+    { domain: 7, name: 'Bad' },
+    { domain: 'b.example', name: 'A', dunsNumbers: [null, '1'], naics: [{ code: '33' }, {}], operatesIn: ['de', 3] },
+    null,
+  ];
+  const topics = [{ topicId: 1, label: 'A', groups: [{ topicId: 2 }, { topicId: 3, label: 'C' }] }, { topicId: 4 }];
+  const events = [
+    { ...good, references: [{ _id: 'o-1' }], taxonomicMatches: { impactedEntities: [{ name: 'N' }, { name: 5 }] } },
+    { title: 'Bad' },
+  ];
+  const bodies: Readonly<Record<string, WireReply>> = {
+    companies: { body: { data: companies } },
+    topics: { body: { data: topics } },
+    jobs: { body: { data: [{ jobId: 1, endTime: null }, { workflowName: 'x' }] } },
+    history: { body: { data: [{ userPrompt: 'A', seedDomains: ['a.example', null], keywords: { user: [1] } }, 'B'] } },
+    suggest: { body: { suggested: ['a', 7] } },
+    events: eventPage(events),
+    'o-1': { body: { _id: 'o-1', content: ['a', 1] } },
+    'export-csv': { body: { downloadLink: 'https://files.example/1.csv' } },
+    publish: { body: { data: [{ jobId: 1 }, {}] } },
+  };
+  beforeEach(async () => {
+    service = fakeWire(({ path }) => bodies[/([^/?]+)(?:\?.*)?$/.exec(path)?.[1] ?? ''] ?? { status: 404, body: {} });
+    gateway = await startGateway({ wire: service.wire, env: { GRAPHQL_EXECUTOR: executor } });
+  });
+
+  const csv = (choice: string) =>
+    `mutation { exportMarketCsv(input: { marketId: 1, companies: ${choice} }) { selected downloadLink } }`;
+  test.each([
+    '{ market(id: 1) { companies(first: 1) { totalCount pageInfo { hasNextPage } } } }',
+    '{ market(id: 1) { companies(first: 1, filter: { search: "b.example" }) { nodes { domain name } } } }',
+    '{ market(id: 1) { companyFacets { operatesIn { value count } naics { code } } } }',
+    '{ market(id: 1) { company(domain: "b.example") { name domain } } }',
+    '{ events { totalCount updatesCursor pageInfo { endCursor } } }',
+    '{ eventStatistics { total counted impactedEntities { value } } }',
+    '{ observation(id: "o-1") { id } }',
+    'mutation { publishMarket(input: { marketId: 1 }) { marketId } }',
+    csv('{ matching: {} }'),
+    csv('{ visible: { first: 2 } }'),
+  ])('has no error where nobody selected it: %s', async document => {
+    const { data, errors } = await gateway.query(document, {}, { 'x-api-key': 'k' });
+    expect(errors).toBeUndefined();
+    expect(JSON.stringify(data)).not.toMatch(/null|leftOut/);
+  });
+
+  test.each<[string, [path: string, record: string, id: string | null, index: number][]]>([
+    ['market(id: 1) { companies(first: 1) { nodes { name } } }', [['market.companies.nodes', 'Company', '7', 1]]],
+    ['market(id: 1) { companies(first: 1, orderBy: { field: NAME, direction: ASC }) { nodes { name } } }', []],
+    [
+      'market(id: 1) { companies(first: 9, orderBy: { field: NAME, direction: ASC }) { edges { node { name } } } }',
+      [
+        ['market.companies.edges', 'Company', '7', 2],
+        ['market.companies.edges', 'Company', null, 3],
+      ],
+    ],
+    [
+      'market(id: 1) { companies(last: 1) { edges { node { dunsNumbers naics { code } operatesIn } } } }',
+      [
+        ['market.companies.edges', 'Company', null, 3],
+        ['market.companies.edges.0.node.dunsNumbers', 'Company.dunsNumbers', null, 0],
+        ['market.companies.edges.0.node.naics', 'Company.naics', null, 1],
+        ['market.companies.edges.0.node.operatesIn', 'Company.operatesIn', null, 1],
+      ],
+    ],
+    [
+      'market(id: 1) { company(domain: "b.example") { own: dunsNumbers } }',
+      [['market.company.own', 'Company.dunsNumbers', null, 0]],
+    ],
+    [
+      'market(id: 1) { topics { groups { id } } }',
+      [
+        ['market.topics', 'Topic', '4', 1],
+        ['market.topics.0.groups', 'Topic.groups', '2', 0],
+      ],
+    ],
+    ['market(id: 1) { jobs { id } }', [['market.jobs', 'Job', null, 1]]],
+    [
+      'market(id: 1) { searchCriteriaHistory { seedDomains keywords { user } } }',
+      [
+        ['market.searchCriteriaHistory', 'SearchCriteria', null, 1],
+        ['market.searchCriteriaHistory.0.seedDomains', 'SearchCriteria.seedDomains', null, 1],
+        ['market.searchCriteriaHistory.0.keywords.user', 'SearchCriteria.keywords.user', null, 0],
+      ],
+    ],
+    ['suggestMarkets(keyword: "a")', [['suggestMarkets', 'suggested', null, 1]]],
+    [
+      'events(first: 2) { nodes { references { id } impactedEntities { name } } }',
+      [
+        ['events.nodes', 'Event', null, 1],
+        ['events.nodes.0.references', 'Event.references', 'o-1', 0],
+        ['events.nodes.0.impactedEntities', 'Event.impactedEntities', null, 1],
+      ],
+    ],
+    ['observation(id: "o-1") { content }', [['observation.content', 'Observation.content', null, 1]]],
+  ])('is an error of the field that has it: %s', async (selection, expected) => {
+    const { data, errors = [] } = await gateway.query(`{ ${selection} }`, {}, { 'x-api-key': 'k' });
+    const found = errors.map(({ path, extensions: { record, id, index } }) => [path.join('.'), record, id, index]);
+    expect(found.sort()).toEqual([...expected].sort());
+    expect(JSON.stringify(data)).not.toMatch(/null|leftOut/);
+  });
+
+  test('makes a response uncacheable only where it is an error', async () => {
+    const cacheable = async (selection: string) => {
+      const response = await fetch(`${gateway.url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': 'k' },
+        body: JSON.stringify({ query: `{ market(id: 1) { companies(first: 1) { ${selection} } } }` }),
+      });
+      return response.headers.get('cache-control');
+    };
+    expect([await cacheable('totalCount'), await cacheable('nodes { name }')]).toEqual([
+      'private, no-cache',
+      'no-store',
+    ]);
+  });
+
+  test('is reported by a subscription to those who selected it', async () => {
+    const heardBy = async (selection: string) => {
+      const heard = overSse(gateway.url, { query: `subscription { jobProgress(marketId: 1) { ${selection} } }` });
+      await until(() => heard.results.length > 0);
+      heard.stop();
+      return heard.results[0].errors?.map(({ path }: { path: string[] }) => path.join('.'));
+    };
+    expect(await heardBy('finished overallProgress')).toBeUndefined();
+    expect(await heardBy('jobs { id }')).toEqual(['jobProgress.jobs']);
   });
 });
 
@@ -822,7 +956,8 @@ test.each([
 ])('a URL of the service that a browser would not open as a page is null: %s', (url, shown) => {
   const references = [{ _id: 'o-1', title: 'O', url }];
   const meta = { totalItems: 1, totalPages: 1, currentPage: 1, pageSize: 10 };
-  expect(pageModel.parse({ meta, data: [{ _id: 'e-1', references }] }).events[0]?.references[0]?.url).toBe(shown);
+  const { events } = pageModel.parse({ meta, data: [{ _id: 'e-1', references }] });
+  expect(events).toMatchObject([{ references: [{ url: shown }] }]);
   expect(observation.parse({ _id: 'o-1', url }).url).toBe(shown);
   expect(marketRecord.parse({ header_image_url: url }).headerImageUrl).toBe(shown);
   expect(csvExport.safeParse({ downloadLink: url }).data ?? null).toBe(shown);

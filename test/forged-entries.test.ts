@@ -80,7 +80,7 @@ describe('A gateway that finds in Redis what no gateway wrote', () => {
       freshUntil: Date.now() + 60_000,
       usableUntil: Date.now() + 60_000,
       bytes: 5,
-      value: { value: { name: 'forged', events: [] }, skipped: [] },
+      value: { name: 'forged', events: [] },
     });
   const forgeries: Readonly<Record<string, (kept: Buffer, another: Buffer) => Buffer | string>> = {
     nothing: () => '',

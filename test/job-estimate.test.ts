@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { present } from '../src/data/upstream/schema-drift.js';
 import {
   estimatedEnd,
   measured,
@@ -35,7 +36,7 @@ function replay(course: readonly (readonly Recorded[])[]) {
     history = nextHistory(history, jobs, at);
     const end = estimatedEnd(jobs, history, at);
     expect(end ?? at).toBeGreaterThanOrEqual(at);
-    return [overallProgress(measured(jobs, history.scale)), end === null ? null : (end - at) / minute];
+    return [overallProgress(present(measured(jobs, history.scale))), end === null ? null : (end - at) / minute];
   });
 }
 
@@ -125,7 +126,7 @@ test('there is nothing to estimate without jobs', () => {
 
 test('the completion of a job is what its own list shows of the scale', () => {
   const completions = (...recorded: Recorded[]) =>
-    measured(recorded.map((value, id) => job(id, value))).map(({ completion }) => completion);
+    present(measured(recorded.map((value, id) => job(id, value)))).map(({ completion }) => completion);
   expect(completions(50, 0.5, 0, 'done', null, 120, -5)).toEqual([0.5, 0.005, 0, 1, null, null, null]);
   expect(completions(0.25, 1, 0)).toEqual([0.25, 1, 0]);
   expect(completions(1, 0)).toEqual([null, 0]);

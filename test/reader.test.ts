@@ -9,16 +9,16 @@ import { createReader, type Lifetimes, marketRead, type Read, readUncached } fro
 import type { Calls } from '../src/data/upstream/call.js';
 import type { Reply } from '../src/data/upstream/reply.js';
 import type { RequestAuth } from '../src/data/upstream/request.js';
-import { placedRecords } from '../src/data/upstream/schema-drift.js';
+import { requiredRecords } from '../src/data/upstream/schema-drift.js';
 import type { Upstream } from '../src/data/upstream/upstream.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import type { Telemetry } from '../src/observability/telemetry.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 
-const things = placedRecords('Thing', z.object({ id: z.string() }));
+const things = requiredRecords('Thing', z.object({ id: z.string() }));
 const lifetime = { maxAge: 60_000, grace: 0, absent: 0 };
 
-test('a value from memory is not parsed again, and still names the records that were left out', async () => {
+test('a value from memory is not parsed again, and still has what stands for the records that cannot be read', async () => {
   const drifted: string[] = [];
   let parsed = 0;
   const telemetry: Telemetry = { ...silentTelemetry, drift: field => drifted.push(field) };
@@ -46,11 +46,11 @@ test('a value from memory is not parsed again, and still names the records that 
     ).read(read);
     return {
       value,
-      skipped: metadata.skipped.map(({ record }) => record),
       sources: metadata.upstreamCalls.map(line => line.source),
     };
   };
-  const answer = { value: [{ id: 't-1' }, null], skipped: ['Thing'] };
+  const leftOut = { record: 'Thing', id: null, index: 1, fields: ['id'] };
+  const answer = { value: [{ id: 't-1' }, { $leftOut: leftOut }] };
 
   expect(await ask()).toEqual({ ...answer, sources: [] });
   for (let time = 0; time < 2; time += 1) expect(await ask()).toEqual({ ...answer, sources: ['memory'] });

@@ -2,7 +2,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Scope } from '../auth/credentials.js';
 import { NotFound } from '../errors.js';
 import { type MaybePromise, runYielding } from '../lib/run.js';
-import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
 import { keysOf, marketTag, type ScopedKey } from './cache/keys.js';
@@ -79,12 +78,6 @@ export interface ReaderDeps {
   readonly telemetry: Telemetry;
 }
 
-/** What the cache keeps of a read: its value, and the records that had to be skipped. */
-interface CachedValue {
-  readonly value: unknown;
-  readonly skipped: readonly SkippedRecord[];
-}
-
 type AnyRead = Read<unknown, unknown>;
 
 /** A read, and where the cache looks for it. */
@@ -129,11 +122,11 @@ function loadedFrom(
 ): MaybePromise<Loaded> {
   const text = replyText(reply, read.request);
   auth.metadata.claim?.reserveForParsing(text.length);
-  const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
+  const schemaDrift: SchemaDrift = { fields: [], leftOut: 0 };
   const loaded = ({ value, embeddings }: Parsed<unknown, unknown>): Loaded => {
     for (const field of schemaDrift.fields) telemetry.drift(field);
     return {
-      value: { value, skipped: schemaDrift.skipped } satisfies CachedValue,
+      value,
       bytes: text.length + (before === undefined ? 0 : JSON.stringify(before).length),
       embeddings,
       noStore: /\bno-store\b/i.test(`${reply.headers['cache-control']}`),
@@ -160,12 +153,11 @@ export async function readUncached<T, Embeddings>(
   deps: FetchDeps,
   given: Read<T, Embeddings>,
   auth: RequestAuth,
-): Promise<{ readonly value: T; readonly skipped: readonly SkippedRecord[]; readonly bytes: number }> {
+): Promise<{ readonly value: T; readonly bytes: number }> {
   const read = given as AnyRead;
   const { value, embeddings, bytes } = await fetchRead(deps, read, auth);
-  const cached = value as CachedValue;
-  const joined = embeddings === undefined ? cached.value : read.join?.(cached.value, embeddings.value);
-  return { value: joined as T, skipped: cached.skipped, bytes };
+  const joined = embeddings === undefined ? value : read.join?.(value, embeddings.value);
+  return { value: joined as T, bytes };
 }
 
 /** Names every reason that the service may have for a 404: it does not tell them apart, and another call to find out is not worth it. */
@@ -200,9 +192,7 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
       if (earlier !== undefined && earlier !== generation) metadata.forbidCaching();
       metadata.generations.set(tag, generation);
     }
-    const cached = value as CachedValue;
-    if (cached.skipped.length > 0) metadata.noteSkipped(cached.skipped);
-    return embeddings === undefined ? cached.value : read.join?.(cached.value, embeddings);
+    return embeddings === undefined ? value : read.join?.(value, embeddings);
   }
 
   const load: Load<CachedRead> = (reads, receiver) =>

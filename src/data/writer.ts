@@ -53,12 +53,11 @@ export async function sendWrite<T>(
   const tags = [write.market && marketTag(write.market), write.restartsTag].filter(tag => tag !== undefined);
   const ends = await Promise.all(tags.map(tag => cache.generations.begin(tag)));
   const end = (effect: WriteEffect) => Promise.all(ends.map(endOf => endOf(effect)));
-  const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
+  const schemaDrift: SchemaDrift = { fields: [], leftOut: 0 };
   try {
     const value = await upstream.send(write.request, auth, reply => confirmed(reply, write, schemaDrift));
     await end('done');
     for (const field of schemaDrift.fields) telemetry.drift(field);
-    auth.metadata.noteSkipped(schemaDrift.skipped);
     return value;
   } catch (error) {
     await end(effectOf(error));

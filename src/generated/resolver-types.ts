@@ -1,7 +1,7 @@
 import type * as Types from './schema-types.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { Company as CompanyModel } from '../domains/companies/client.js';
-import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
+import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchKeywords as SearchKeywordsModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
 import type { ExportRecord as ExportRecordModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
 import type { EventUpdate as EventUpdateModel } from '../domains/events/updates.js';
@@ -214,7 +214,7 @@ export type ResolversTypes = {
   ScoreCount: ResolverTypeWrapper<Types.ScoreCount>;
   SearchCriteria: ResolverTypeWrapper<SearchCriteriaModel>;
   SearchCriteriaInput: Types.SearchCriteriaInput;
-  SearchKeywords: ResolverTypeWrapper<Types.SearchKeywords>;
+  SearchKeywords: ResolverTypeWrapper<SearchKeywordsModel>;
   SearchKeywordsInput: Types.SearchKeywordsInput;
   SearchLocation: ResolverTypeWrapper<Types.SearchLocation>;
   SearchLocationInput: Types.SearchLocationInput;
@@ -227,7 +227,7 @@ export type ResolversTypes = {
   String: ResolverTypeWrapper<Types.Scalars['String']['output']>;
   Subscription: ResolverTypeWrapper<Record<PropertyKey, never>>;
   SuggestKeywordsInput: Types.SuggestKeywordsInput;
-  SuggestKeywordsPayload: ResolverTypeWrapper<Types.SuggestKeywordsPayload>;
+  SuggestKeywordsPayload: ResolverTypeWrapper<Omit<Types.SuggestKeywordsPayload, 'suggested'> & { suggested?: Types.Maybe<ResolversTypes['SearchKeywords']> }>;
   TestExportEndpointInput: Types.TestExportEndpointInput;
   Topic: ResolverTypeWrapper<MarketTopicModel>;
   TopicGroup: ResolverTypeWrapper<MarketTopicGroupModel>;
@@ -328,7 +328,7 @@ export type ResolversParentTypes = {
   ScoreCount: Types.ScoreCount;
   SearchCriteria: SearchCriteriaModel;
   SearchCriteriaInput: Types.SearchCriteriaInput;
-  SearchKeywords: Types.SearchKeywords;
+  SearchKeywords: SearchKeywordsModel;
   SearchKeywordsInput: Types.SearchKeywordsInput;
   SearchLocation: Types.SearchLocation;
   SearchLocationInput: Types.SearchLocationInput;
@@ -341,7 +341,7 @@ export type ResolversParentTypes = {
   String: Types.Scalars['String']['output'];
   Subscription: Record<PropertyKey, never>;
   SuggestKeywordsInput: Types.SuggestKeywordsInput;
-  SuggestKeywordsPayload: Types.SuggestKeywordsPayload;
+  SuggestKeywordsPayload: Omit<Types.SuggestKeywordsPayload, 'suggested'> & { suggested?: Types.Maybe<ResolversParentTypes['SearchKeywords']> };
   TestExportEndpointInput: Types.TestExportEndpointInput;
   Topic: MarketTopicModel;
   TopicGroup: MarketTopicGroupModel;

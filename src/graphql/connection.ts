@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isLeftOut, type LeftOut, listed, presentOnce } from '../data/upstream/schema-drift.js';
 import { BadUserInput } from '../errors.js';
 import { pageSize } from './input.js';
 
@@ -59,28 +60,26 @@ export class Connection<T> {
   readonly totalCount: number;
   readonly #page: ConnectionPage;
   readonly #window: Window;
-  readonly #items: () => readonly (T | null)[];
-  #made: readonly (T | null)[] | undefined;
+  readonly #items: () => readonly (T | LeftOut)[];
+  #made: readonly (T | LeftOut)[] | undefined;
 
-  /** @param items those in the window. Null stands for an item that could not be read: it is left out, but keeps its index. */
-  constructor(page: ConnectionPage, window: Window, totalCount: number, items: () => readonly (T | null)[]) {
+  /** @param items those in the window. One that cannot be read is left out by the field that lists it, but keeps its index. */
+  constructor(page: ConnectionPage, window: Window, totalCount: number, items: () => readonly (T | LeftOut)[]) {
     this.#page = page;
     this.#window = window;
     this.totalCount = totalCount;
     this.#items = items;
   }
 
-  get #all(): readonly (T | null)[] {
+  get nodes(): readonly T[] {
     this.#made ??= this.#items();
-    return this.#made;
-  }
-
-  get nodes() {
-    return this.#all.filter(node => node !== null);
+    return listed(this.#made);
   }
 
   get edges() {
-    return this.#all.flatMap((node, index) => (node === null ? [] : [{ node, cursor: this.#cursorOf(index) }]));
+    return this.nodes.map((node, index) =>
+      isLeftOut(node) ? (node as never) : { node, cursor: this.#cursorOf(index) },
+    );
   }
 
   get pageInfo() {
@@ -100,10 +99,24 @@ export class Connection<T> {
   }
 }
 
-/** A page of a list in memory, as a Relay connection. @param nodeOf makes the node of an item. */
-export function connectionPage<T, N>(page: PageRequest, list: readonly T[], nodeOf: (item: T) => N) {
-  const window = windowOf(page, list.length);
-  return new Connection(page, window, list.length, () => list.slice(window.start, window.end).map(nodeOf));
+/** A page of a list in memory, as a Relay connection. What cannot be read has no index. @param nodeOf makes the node of an item. */
+export function connectionPage<T, N>(page: PageRequest, list: readonly (T | LeftOut)[], nodeOf: (item: T) => N) {
+  const readable = presentOnce(list);
+  const window = windowOf(page, readable.length);
+  return new Connection<N>(page, window, readable.length, () => [
+    ...readable.slice(window.start, window.end).map(nodeOf),
+    ...leftOutWithin(list, readable, window),
+  ]);
+}
+
+/** What cannot be read and stands between the items of a window, or behind the last of them. */
+function leftOutWithin<T>(list: readonly (T | LeftOut)[], readable: readonly T[], { start, end }: Window) {
+  if (readable.length === list.length || (start === end && start > 0)) return [];
+  const from = start === 0 ? 0 : list.indexOf(readable[start] as T);
+  const to = end === readable.length ? list.length : list.indexOf(readable[end] as T);
+  return list
+    .slice(from, to)
+    .flatMap((item, index) => (isLeftOut(item) ? { $leftOut: { ...item.$leftOut, index: from + index } } : []));
 }
 
 /** Every index that a cursor names is below it. */

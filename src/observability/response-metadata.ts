@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { GraphQLFormattedError } from 'graphql';
 import { UpstreamUnavailable } from '../errors.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { newOperationInfo, type OperationInfo } from './operation-info.js';
@@ -17,16 +16,6 @@ interface UpstreamCallRecord {
   readonly source: Source;
 }
 
-/** A record that the service sent in a form that cannot be served. */
-export interface SkippedRecord {
-  /** The record's type: `Event`. */
-  readonly record: string;
-  /** Its identifier, where that could be read. */
-  readonly id: string | null;
-  /** The invalid fields, by the service's names. */
-  readonly fields: readonly string[];
-}
-
 /** The headers with which a client requests a report about its response. Such a response is not cached. */
 export const reportHeaders = ['x-explain', 'graphql-cost'] as const;
 
@@ -41,10 +30,7 @@ export const requestedReports = (headers: IncomingHttpHeaders, explains: boolean
   cost: headers['graphql-cost'] === '1',
 });
 
-/** Each is an error of the response. */
-const maxSkipped = 200;
-
-/** What the gateway learns about one response while it makes it: upstream calls, skipped records, and whether it may be cached. */
+/** What the gateway learns about one response while it makes it: upstream calls, and whether it may be cached. */
 export class ResponseMetadata {
   readonly operation: OperationInfo;
   /** Counts the memory of what is read; undefined for polls and subscriptions, which no single response waits for. */
@@ -52,8 +38,6 @@ export class ResponseMetadata {
   /** Undefined: none. */
   readonly reports: Reports | undefined;
   readonly upstreamCalls: UpstreamCallRecord[] = [];
-  /** The first ones. */
-  readonly skipped: SkippedRecord[] = [];
   /** The errors with which the service has refused the credential, by its scope and the family of endpoints. */
   readonly refusals = new Map<string, Error>();
   /** Whether anything in the response is older than it may be, because the service failed. */
@@ -79,11 +63,6 @@ export class ResponseMetadata {
     if (milliseconds >= (calls.slowest?.milliseconds ?? 0)) calls.slowest = { family, status, milliseconds };
   }
 
-  /** Reports records that were left out, up to 200 of a response. */
-  noteSkipped(records: readonly SkippedRecord[]): void {
-    this.skipped.push(...records.slice(0, maxSkipped - this.skipped.length));
-  }
-
   /** The response holds something that must be read again for each request. */
   forbidCaching(): void {
     this.cacheableUntil = 0;
@@ -95,13 +74,11 @@ export class ResponseMetadata {
   }
 }
 
-/** Adds to a response an error for each skipped record, `extensions.stale`, and the reports that its client requested. */
+/** Adds `extensions.stale` to a response, and the reports that its client requested. */
 export function addResponseMetadata(
-  response: { errors?: readonly GraphQLFormattedError[] | undefined; extensions?: Record<string, unknown> | undefined },
+  response: { extensions?: Record<string, unknown> | undefined },
   metadata: ResponseMetadata,
 ): void {
-  const { skipped } = metadata;
-  if (skipped.length > 0) response.errors = [...(response.errors ?? []), ...skipped.map(skippedError)];
   const extensions = responseExtensions(metadata);
   if (extensions !== undefined) response.extensions = { ...response.extensions, ...extensions };
 }
@@ -118,15 +95,5 @@ export function responseExtensions(metadata: ResponseMetadata): Record<string, u
     ...(stale && { stale: true }),
     ...(reports?.explain && { explain: upstreamCalls.map(rounded) }),
     ...(hasCost && { cost: { estimated, upstreamCalls: called() } }),
-  };
-}
-
-/** The error that reports a skipped record. */
-export function skippedError({ record, id, fields }: SkippedRecord): GraphQLFormattedError {
-  const which = id === null ? `One ${record}` : `${record} ${id}`;
-  const why = fields.every(field => field === '') ? '' : ` (${fields.join(', ')})`;
-  return {
-    message: `${which} was left out: the service sent it in a shape that it does not document${why}`,
-    extensions: { code: 'UPSTREAM_INVALID_RESPONSE', record, id, fields },
   };
 }

@@ -107,7 +107,7 @@ test('A complete state without a valid signature for its topic reaches no client
   await until(() => heard?.results.length === 1);
   const [channel = ''] = (await redis.pubsub('CHANNELS', '*')) as string[];
   const job = { id: '1', progress: 1, workflowName: 'forged', status: null, startTime: null, endTime: null };
-  const forged = { marketId: '6', phase: 'DISCOVERY', jobs: [{ ...job, finished: true }], skipped: [], finished: true };
+  const forged = { marketId: '6', phase: 'DISCOVERY', jobs: [{ ...job, finished: true }], finished: true };
   const text = JSON.stringify({ ...place, kind: 'final', observedAt: Date.now(), state: forged });
   const before = await counted(gateway.url, 'gateway_redis_malformed_total', { what: 'message' });
   const stranger = createSigner([new Secret('t'.repeat(32))]);

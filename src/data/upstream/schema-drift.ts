@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { UpstreamInvalidResponse } from '../../errors.js';
+import { type UnreadableRecord, UpstreamInvalidResponse } from '../../errors.js';
+import { oncePerValue } from '../../lib/run.js';
 import { completeTime, maxTimeLength, readTime } from '../../lib/time.js';
 import { parseWebUrl } from '../../lib/web-url.js';
-import type { SkippedRecord } from '../../observability/response-metadata.js';
 import { Vector } from '../vector.js';
 
-/** Where a body deviates from the specification: each field by name (`Event.title`), and the records that cannot be read because of it. */
+/** Where a body deviates from the specification: each field by name (`Event.title`), and how many records cannot be read because of it. */
 export interface SchemaDrift {
   readonly fields: string[];
-  readonly skipped: SkippedRecord[];
+  leftOut: number;
 }
 
 /** Collects the drift of the body that is being parsed. Parsing is synchronous, so there is at most one at a time. */
@@ -35,11 +35,11 @@ export function parseLenient<Body, T>(parser: { parse(body: Body): T }, body: Bo
 function compiled<T extends z.ZodType>(schema: T): (value: unknown) => z.output<T> | undefined {
   const fast = z.compile(schema);
   return value => {
-    const [fields, skipped] = [current?.fields.length, current?.skipped.length];
+    const [fields, leftOut] = [current?.fields.length, current?.leftOut];
     const { data, success } = fast.safeParse(value);
     if (success) return data;
     current?.fields.splice(fields ?? 0);
-    current?.skipped.splice(skipped ?? 0);
+    if (current !== undefined) current.leftOut = leftOut ?? 0;
     return undefined;
   };
 }
@@ -84,47 +84,67 @@ export const isUnreadable = (value: unknown): boolean => (value as Unreadable | 
 export const known = <T extends string | number>(value: T | Unreadable | null | undefined): T | null =>
   typeof value === 'object' ? null : (value ?? null);
 
-/** A list of records, with null in place of each that cannot be read. */
-export const placedRecords = <T extends z.ZodType>(name: string, schema: T) =>
-  z.array(z.unknown()).transform(recordParsers(name, schema).placed);
+/** Stands for a record of a list that cannot be read, until the field with the list leaves it out and says so. Unlike an Error, it stays the same in Redis. */
+export interface LeftOut {
+  readonly $leftOut: UnreadableRecord;
+}
 
-/** A list of records, without those that cannot be read. */
+export const isLeftOut = (item: unknown): item is LeftOut =>
+  typeof item === 'object' && (item as LeftOut | null)?.$leftOut !== undefined;
+
+/** The records of a list that can be read. */
+export const present = <T>(items: readonly (T | LeftOut)[]): readonly T[] =>
+  items.some(isLeftOut) ? (items.filter(item => !isLeftOut(item)) as T[]) : (items as readonly T[]);
+
+const presentOf = oncePerValue(present<unknown>);
+
+/** The same for a list of any length, found once. */
+export const presentOnce = <T>(items: readonly (T | LeftOut)[]) => presentOf(items) as readonly T[];
+
+/** What is made of the records of a list, with the same stand-ins. */
+export const mapPresent = <T, U>(items: readonly (T | LeftOut)[], make: (item: T) => U): readonly (U | LeftOut)[] =>
+  items.map(item => (isLeftOut(item) ? item : make(item)));
+
+/** A list as the value of a field, whose execution leaves out the others, and says so. */
+export const listed = <T>(items: readonly (T | LeftOut)[]) => items as readonly T[];
+
+/** A list of records, with a stand-in at the place of each that cannot be read. */
 export const requiredRecords = <T extends z.ZodType>(name: string, schema: T) =>
-  z.array(z.unknown()).transform(recordParsers(name, schema).present);
+  z.array(z.unknown()).transform(recordParser(name, schema));
 
 /** The same for a list that may be missing; empty if the service sends none, or something that is not a list. */
-export const records = <T extends z.ZodType>(name: string, schema: T) =>
-  z.union([
-    z.array(z.unknown()).nullish().transform(recordParsers(name, schema).present),
-    drifted<z.output<T>[]>([], `${name}[]`),
+export const records = <T extends z.ZodType>(name: string, schema: T) => {
+  const parse = recordParser(name, schema);
+  return z.union([
+    z
+      .array(z.unknown())
+      .nullish()
+      .transform(items => (items == null ? [] : parse(items))),
+    drifted<(z.output<T> | LeftOut)[]>([], `${name}[]`),
   ]);
+};
 
-/** Parses all items of a list at once, or, only where one of them is bad, item by item: null if it cannot be read. */
-function recordParsers<T extends z.ZodType>(name: string, schema: T) {
+/** Parses all items of a list at once, or, only where one of them is bad, item by item. */
+function recordParser<T extends z.ZodType>(name: string, schema: T) {
   const parseAll = compiled(z.array(schema));
   /** Compiled for the first bad list: that takes milliseconds, and most lists never have one. */
   let parse: ReturnType<typeof compiled<T>> | undefined;
-  const parseEach = (item: unknown): z.output<T> | null => {
+  const parseEach = (item: unknown, index: number): z.output<T> | LeftOut => {
     parse ??= compiled(schema);
-    return parse(item) ?? recordOrNull(name, schema.safeParse(item), item);
+    return parse(item) ?? recordOrLeftOut(name, schema.safeParse(item), item, index);
   };
-  return {
-    placed: (items: readonly unknown[]) => parseAll(items) ?? items.map(parseEach),
-    present: (items: readonly unknown[] | null | undefined) =>
-      items == null ? [] : (parseAll(items) ?? items.map(parseEach).filter(item => item !== null)),
-  };
+  return (items: readonly unknown[]): (z.output<T> | LeftOut)[] => parseAll(items) ?? items.map(parseEach);
 }
 
 /** Per body. A list with more unreadable records is not what the service documents, and collecting the issues of each would take seconds. */
-const maxSkipped = 1_000;
+const maxLeftOut = 1_000;
 
-function recordOrNull<T>(name: string, result: z.ZodSafeParseResult<T>, item: unknown): T | null {
+function recordOrLeftOut<T>(name: string, result: z.ZodSafeParseResult<T>, item: unknown, index: number): T | LeftOut {
   if (result.success) return result.data;
-  if (current !== undefined && current.skipped.length >= maxSkipped) throw new Error('Too many records cannot be read');
+  if (current !== undefined && ++current.leftOut > maxLeftOut) throw new Error('Too many records cannot be read');
   const fields = [...new Set(result.error.issues.map(issue => issue.path.join('.')))];
   current?.fields.push(...fields.map(field => (field === '' ? name : `${name}.${field}`)));
-  current?.skipped.push({ record: name, id: idOf(item), fields });
-  return null;
+  return { $leftOut: { record: name, id: idOf(item), index, fields } };
 }
 
 function idOf(item: unknown): string | null {

@@ -1,5 +1,6 @@
 import type { Scope } from '../../auth/credentials.js';
 import { marketRead, type Reader } from '../../data/reader.js';
+import { isLeftOut, type LeftOut, presentOnce } from '../../data/upstream/schema-drift.js';
 import type { Write } from '../../data/writer.js';
 import { BadUserInput } from '../../errors.js';
 import type { CompanyPageInput, CompanySelection } from '../../generated/schema-types.js';
@@ -24,6 +25,9 @@ export interface Company extends CompanyRecord {
 /** Which companies of a market to list, and in which order. */
 type CompanyListing = Pick<CompanyPageInput, 'filter' | 'orderBy'>;
 
+/** Also with those that cannot be read. */
+type CompanyList = readonly (CompanyRecord | LeftOut)[];
+
 const maxDomainsInMessage = 5;
 
 /** The reads of the companies domain for one request. @param client whose requests they are: clients take turns in computing lists. */
@@ -35,28 +39,35 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
       onlyPublished: true,
       pieces: companyPieces,
     });
-  const lists = new Map<string, MaybePromise<Companies>>();
+  const lists = new Map<string, MaybePromise<CompanyList>>();
 
   /**
-   * The companies that match a filter, in an order; without `orderBy`, in the service's order. Equal arguments are computed once for each market.
+   * The companies that match a filter, in an order; without `orderBy`, in the service's order. Equal arguments are computed once for each market. What
+   * cannot be read has its place only in the service's order: it is behind all others in another one, and matches no filter.
    * @param filterArgument the name of the filter in errors. @throws BadUserInput if the filter is invalid, before the service is called.
    */
   function list(
     marketId: string,
     { filter, orderBy }: CompanyListing,
     filterArgument = 'filter',
-  ): MaybePromise<Companies> {
+  ): MaybePromise<CompanyList> {
     const prepared = filter == null ? undefined : preparedFilter(filter, filterArgument);
     if (prepared === undefined && orderBy == null) return all(marketId);
     const key = `${marketId} ${orderBy?.field} ${orderBy?.direction} ${prepared?.key}`;
-    const compute = (companies: Companies) => {
-      const sorted = orderBy == null ? companies : sortedCompanies(companies, orderBy);
-      return prepared === undefined ? sorted : prepared.from(sorted);
+    const compute = (companies: CompanyList): CompanyList => {
+      const readable = presentOnce(companies);
+      const sorted = orderBy == null ? readable : sortedCompanies(readable, orderBy);
+      if (prepared !== undefined) return prepared.from(sorted);
+      return readable === companies ? sorted : [...sorted, ...companies.filter(isLeftOut)];
     };
     const found = lists.get(key) ?? andThen(all(marketId), companies => runYielding(client, () => compute(companies)));
     lists.set(key, found);
     return found;
   }
+
+  /** Those that can be read. */
+  const readable = (...listing: Parameters<typeof list>): MaybePromise<Companies> =>
+    andThen(list(...listing), companies => presentOnce(companies));
 
   /** The companies of a selection (docs/upstream-api.md: Export to API). @throws as `selected` does. */
   function chosen(
@@ -73,14 +84,14 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
     if (visible != null) {
       const filterArgument = `${argument}.visible.filter`;
       const page = pageRequest(visible, companyListId(marketId, visible, filterArgument), `${argument}.visible.`);
-      return andThen(list(marketId, visible, filterArgument), companies => {
+      return andThen(readable(marketId, visible, filterArgument), companies => {
         const { start, end } = windowOf(page, companies.length);
         return companies.slice(start, end);
       });
     }
     if (domains != null) {
       const wanted = selectedDomains(domains, argument);
-      return andThen(list(marketId, {}), companies => withDomains(companies, wanted, `${argument}.domains`));
+      return andThen(readable(marketId, {}), companies => withDomains(companies, wanted, `${argument}.domains`));
     }
     if (matching == null && all !== true) {
       throw new BadUserInput(
@@ -88,7 +99,7 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
         'must be true; use visible, matching or domains to export some of the companies',
       );
     }
-    return list(marketId, { filter: matching ?? null }, `${argument}.matching`);
+    return readable(marketId, { filter: matching ?? null }, `${argument}.matching`);
   }
 
   /**
@@ -112,10 +123,10 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
       })),
     /** The values of the companies that match a filter. @throws BadUserInput if the filter is invalid, before the service is called. */
     facets: (marketId: string, listing: Pick<CompanyListing, 'filter'>) =>
-      andThen(list(marketId, listing), companies => runYielding(client, () => facetsOf(companies))),
+      andThen(readable(marketId, listing), companies => runYielding(client, () => facetsOf(companies))),
     /** The company with this domain. Case does not matter. */
     byDomain: (marketId: string, domain: string) =>
-      andThen(all(marketId), companies => companiesByDomain(companies).get(domain.toLowerCase())),
+      andThen(readable(marketId, {}), companies => companiesByDomain(companies).get(domain.toLowerCase())),
     /** GET /v2/markets/{id}/esg. */
     esg: (marketId: string) =>
       read({

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { known } from '../../data/upstream/schema-drift.js';
+import { known, present } from '../../data/upstream/schema-drift.js';
 import { BadUserInput } from '../../errors.js';
 import type { CompanyFilter, CompanyOrder, FloatRange } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
@@ -52,9 +52,9 @@ function prepare(filter: CompanyFilter, argument: string) {
   const momentum = checkedRange(filter.overallMomentum, `${argument}.overallMomentum`);
   const matches = (company: CompanyRecord) =>
     (domains === undefined || domains.has(company.domain.toLowerCase())) &&
-    (countries === undefined || company.operatesIn.some(country => countries.has(country))) &&
+    (countries === undefined || present(company.operatesIn).some(country => countries.has(country))) &&
     (codes === undefined ||
-      company.naics.some(({ code }) => lengths?.some(length => codes.has(code.slice(0, length))))) &&
+      present(company.naics).some(({ code }) => lengths?.some(length => codes.has(code.slice(0, length))))) &&
     (revenue === undefined || isWithin(company.actualRevenue, revenue)) &&
     (momentum === undefined || isWithin(company.overallMomentum, momentum)) &&
     (text === undefined || searchText(company).includes(text));
@@ -126,13 +126,14 @@ export const facetsOf = oncePerValue((companies: Companies) => {
   // No filter takes a longer code, and each length costs one more look-up for each code.
   const names = new Map<string, string | null>();
   for (const { naics } of companies) {
-    for (const { code, name } of naics) if (code.length <= maxCodeLength) names.set(code, names.get(code) ?? name);
+    for (const { code, name } of present(naics))
+      if (code.length <= maxCodeLength) names.set(code, names.get(code) ?? name);
   }
   const lengths = [...new Set([...names.keys()].map(code => code.length))];
-  const countries = countValues(companies, ({ operatesIn }) => operatesIn);
+  const countries = countValues(companies, ({ operatesIn }) => present(operatesIn));
   // A filter matches a code by each of its beginnings.
   const codes = countValues(companies, ({ naics }) =>
-    naics.flatMap(({ code }) => lengths.map(length => code.slice(0, length)).filter(part => names.has(part))),
+    present(naics).flatMap(({ code }) => lengths.map(length => code.slice(0, length)).filter(part => names.has(part))),
   );
   const histogram = (numberOf: (company: CompanyRecord) => CompanyRecord['score']) =>
     histogramOf(companies.flatMap(company => known(numberOf(company)) ?? []));
@@ -156,9 +157,10 @@ export function exportedCompanies(companies: Companies) {
 
 /** The documented fields of a company record and no others, in the documented order (docs/upstream-api.md: Company record). */
 function documentedFields(company: CompanyRecord) {
-  const { domain, name, description, contactNumber, contactEmail, operatesIn, dunsNumbers } = company;
+  const { domain, name, description, contactNumber, contactEmail } = company;
+  const [operatesIn, dunsNumbers] = [present(company.operatesIn), present(company.dunsNumbers)];
   const [overallMomentum, actualRevenue] = [known(company.overallMomentum), known(company.actualRevenue)];
-  const naics = company.naics.map(({ code, name, level, isPrimary }) => ({
+  const naics = present(company.naics).map(({ code, name, level, isPrimary }) => ({
     code,
     name,
     level: known(level),

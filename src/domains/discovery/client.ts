@@ -1,12 +1,12 @@
 import { jobsTag } from '../../data/cache/keys.js';
 import { marketRead, type Read, type Reader } from '../../data/reader.js';
-import { receipt } from '../../data/upstream/schema-drift.js';
+import { mapPresent, receipt } from '../../data/upstream/schema-drift.js';
 import type { Write } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 import { measured } from './estimate.js';
 import {
   criteriaMembers,
-  type Job,
+  type Jobs,
   jobList,
   type SearchCriteria,
   type SuggestedKeywords,
@@ -19,11 +19,11 @@ import {
 const jobPaths = { DISCOVERY: '/v2/discovery', PUBLISH: '/v2/markets' } as const;
 
 /** GET /v2/discovery/{id}/jobs, or GET /v2/markets/{id}/jobs after publishing. */
-export const jobsRead = (marketId: string, phase: JobPhase): Read<readonly Job[]> =>
+export const jobsRead = (marketId: string, phase: JobPhase): Read<Jobs> =>
   marketRead(marketId, { family: 'jobs', path: `${jobPaths[phase]}/${marketId}/jobs` }, jobsOf(marketId, phase));
 
 const jobsOf = (marketId: string, phase: JobPhase, list: typeof jobList | typeof startedJobs = jobList) =>
-  list.transform((jobs): readonly Job[] => measured(jobs).map(job => ({ ...job, marketId, phase })));
+  list.transform((jobs): Jobs => mapPresent(measured(jobs), job => ({ ...job, marketId, phase })));
 
 /** The reads of the discovery domain for one request. */
 export const createDiscoveryLoaders = ({ read }: Reader) => ({
@@ -59,7 +59,7 @@ export function suggestKeywordsWrite(path: string, criteria: object): Write<Sugg
 }
 
 /** POST /v2/discovery/{id}/start. @param criteria from `criteriaBody`. */
-export function startWrite(marketId: string, criteria: object, skipDiscoveryReview: boolean): Write<readonly Job[]> {
+export function startWrite(marketId: string, criteria: object, skipDiscoveryReview: boolean): Write<Jobs> {
   const body = { searchCriteria: criteria, pipelineChoices: { skipDiscoveryReview } };
   return {
     request: { ...discoveryRequest('POST', `/v2/discovery/${marketId}/start`, body), members: criteriaPaths },
@@ -87,7 +87,7 @@ export function reviewWrite(
 }
 
 /** POST /v2/discovery/{id}/publish. */
-export function publishWrite(marketId: string): Write<readonly Job[]> {
+export function publishWrite(marketId: string): Write<Jobs> {
   return {
     request: discoveryRequest('POST', `/v2/discovery/${marketId}/publish`),
     market: marketId,

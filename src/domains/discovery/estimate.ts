@@ -1,4 +1,4 @@
-import { known } from '../../data/upstream/schema-drift.js';
+import { known, type LeftOut, mapPresent, present } from '../../data/upstream/schema-drift.js';
 import type { Job } from './model.js';
 
 /** The first progress of a job that the gateways saw, and when, in milliseconds since 1970. */
@@ -33,8 +33,10 @@ export function nextHistory(previous: ProgressHistory | undefined, jobs: readonl
 }
 
 /** The jobs of one list with their completion. @param scale as in `ProgressHistory`; left out: what the list itself shows. */
-export const measured = <T extends ProgressOfJob>(jobs: readonly T[], scale = scaleOf(jobs, null)) =>
-  jobs.map(job => ({ ...job, completion: shareOf(job, scale) }));
+export const measured = <T extends ProgressOfJob>(
+  jobs: readonly (T | LeftOut)[],
+  scale = scaleOf(present(jobs), null),
+) => mapPresent(jobs, job => ({ ...job, completion: shareOf(job, scale) }));
 
 /** Mean completion of the jobs that have one. Null if none has. */
 export function overallProgress(jobs: readonly Job[]): number | null {

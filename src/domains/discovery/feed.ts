@@ -3,20 +3,19 @@ import { jobsTag, marketTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
-import { known } from '../../data/upstream/schema-drift.js';
+import { known, present } from '../../data/upstream/schema-drift.js';
 import type { JobPhase } from '../../generated/schema-types.js';
-import { ResponseMetadata, type SkippedRecord } from '../../observability/response-metadata.js';
+import { ResponseMetadata } from '../../observability/response-metadata.js';
 import { jobsRead } from './client.js';
 import { nextHistory, type ProgressHistory } from './estimate.js';
-import type { Job } from './model.js';
+import type { Job, Jobs } from './model.js';
 
 /** State of the jobs in one phase of a market. */
 export interface JobProgress {
   readonly marketId: string;
   readonly phase: JobPhase;
-  readonly jobs: readonly Job[];
-  readonly skipped: readonly SkippedRecord[];
-  /** No change can follow: there are jobs, all of them were parsed, and each has ended. */
+  readonly jobs: Jobs;
+  /** No change can follow: there are jobs, all of them can be read, and each has ended. */
   readonly finished: boolean;
   readonly history: ProgressHistory;
 }
@@ -41,12 +40,13 @@ export const jobProgress =
       {
         async ask(last, signal) {
           const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
-          const { value: jobs, skipped } = await readUncached(deps, jobsRead(marketId, phase), auth);
-          const finished = jobs.length > 0 && skipped.length === 0 && jobs.every(job => job.finished);
+          const { value: jobs } = await readUncached(deps, jobsRead(marketId, phase), auth);
+          const readable = present(jobs);
+          const finished = jobs.length > 0 && readable === jobs && readable.every(job => job.finished);
           // Jobs change their market, so its cached data becomes stale when the last one has ended.
-          const hasEnded = last === undefined ? jobs.some(endedRecently) : !last.finished;
+          const hasEnded = last === undefined ? readable.some(endedRecently) : !last.finished;
           if (finished && hasEnded) await deps.cache.generations.renew(marketTag(marketId));
-          return { marketId, phase, jobs, skipped, finished, history: nextHistory(last?.history, jobs, Date.now()) };
+          return { marketId, phase, jobs, finished, history: nextHistory(last?.history, readable, Date.now()) };
         },
         // Without the history, which is not sent: it differs each time where the service lists one job twice.
         same: (one, other) => isDeepStrictEqual({ ...one, history: null }, { ...other, history: null }),

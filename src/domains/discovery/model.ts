@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import {
   identifier,
+  type LeftOut,
   listIn,
   memberOr,
+  present,
   readable,
   records,
   requiredRecords,
@@ -51,12 +53,14 @@ export interface Job extends z.output<typeof job> {
   readonly completion: number | null;
 }
 
+export type Jobs = readonly (Job | LeftOut)[];
+
 /** The jobs of a market (docs/upstream-api.md: Discovery workflow): a list, bare or under `data` or `jobs`. */
 export const jobList = z.preprocess(body => listIn(body, 'jobs'), requiredRecords('Job', job));
 
 /** The jobs that a write has started. A list that is empty, or has no job that can be read, says only under `data` that there are none. */
 export const startedJobs = z.union([
-  jobList.refine(jobs => jobs.length > 0),
+  jobList.refine(jobs => present(jobs).length > 0),
   z.object({ data: z.tuple([]) }).transform(() => []),
 ]);
 
@@ -70,6 +74,10 @@ const keywordLists = <T extends z.ZodType>(name: string, keyword: T) =>
 
 const keywords = keywordLists('SearchCriteria.keywords', text);
 
+const allKeywords = withAttributes(keywords);
+
+export type SearchKeywords = z.output<typeof allKeywords>;
+
 const location = z.object({
   countryCode: text.regex(/^[A-Za-z]{2}$/),
   countryName: tolerant('SearchCriteria.locations.countryName', text),
@@ -80,7 +88,7 @@ const known = z.object({
   marketName: tolerant('SearchCriteria.marketName', text),
   marketType: tolerant('SearchCriteria.marketType', text),
   marketRole: tolerant('SearchCriteria.marketRole', text),
-  keywords: tolerant('SearchCriteria.keywords', withAttributes(keywords)),
+  keywords: tolerant('SearchCriteria.keywords', allKeywords),
   seedDomains: records('SearchCriteria.seedDomains', text),
   projectKind: tolerant('SearchCriteria.projectKind', text),
   locations: records('SearchCriteria.locations', withAttributes(location)),

@@ -1,5 +1,6 @@
 import type { Context } from '../../context.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
+import { listed, present } from '../../data/upstream/schema-drift.js';
 import type { Write } from '../../data/writer.js';
 import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
@@ -7,6 +8,7 @@ import type { ReviewTarget, SearchCriteriaInput } from '../../generated/schema-t
 import { checkedDomains, marketId, plainText } from '../../graphql/input.js';
 import { boundedList, type ListCoordinate } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
+import { andThen } from '../../lib/run.js';
 import { iso } from '../../lib/time.js';
 import { createCriteriaWrite, publishWrite, reviewWrite, startWrite, suggestKeywordsWrite } from './client.js';
 import { estimatedEnd, measured, overallProgress } from './estimate.js';
@@ -18,16 +20,16 @@ export const discoveryResolvers: Resolvers = {
   Subscription: {
     jobProgress: {
       subscribe: (_, { marketId: id, phase }, context) => context.watch(jobProgress(marketId(id, 'marketId'), phase)),
-      resolve: ({ state, observedAt }: Snapshot<JobProgress>, _: unknown, { metadata }: Context) => {
-        metadata.noteSkipped(state.skipped);
+      resolve: ({ state, observedAt }: Snapshot<JobProgress>) => {
         const { marketId, history } = state;
         const jobs = measured(state.jobs, history.scale);
-        const end = estimatedEnd(jobs, history, observedAt);
+        const readable = present(jobs);
+        const end = estimatedEnd(readable, history, observedAt);
         return {
           ...state,
-          jobs,
+          jobs: listed(jobs),
           market: { id: marketId },
-          overallProgress: overallProgress(jobs),
+          overallProgress: overallProgress(readable),
           estimatedEndAt: end === null ? null : iso(end),
           observedAt: iso(observedAt),
         };
@@ -35,9 +37,9 @@ export const discoveryResolvers: Resolvers = {
     },
   },
   Market: {
-    jobs: ({ id }, { phase }, { loaders }) => loaders.discovery.jobs(id, phase),
+    jobs: ({ id }, { phase }, { loaders }) => andThen(loaders.discovery.jobs(id, phase), listed),
     searchCriteria: ({ id }, _, { loaders }) => loaders.discovery.criteria(id),
-    searchCriteriaHistory: ({ id }, _, { loaders }) => loaders.discovery.criteriaHistory(id),
+    searchCriteriaHistory: ({ id }, _, { loaders }) => andThen(loaders.discovery.criteriaHistory(id), listed),
   },
   Mutation: {
     async createSearchCriteria(_, { input }, { writer }) {
@@ -48,13 +50,14 @@ export const discoveryResolvers: Resolvers = {
     async suggestKeywords(_, { input }, { writer, keywordSuggestionPath }) {
       const criteria = criteriaBody(input.searchCriteria, 'input.searchCriteria');
       if (keywordSuggestionPath === undefined) throw new NotConfigured('KEYWORD_SUGGESTION_PATH');
-      return writer.write(suggestKeywordsWrite(keywordSuggestionPath, criteria));
+      const { keywords, suggested } = await writer.write(suggestKeywordsWrite(keywordSuggestionPath, criteria));
+      return { keywords: listed(keywords), suggested };
     },
     async startDiscovery(_, { input }, { writer }) {
       const id = marketId(input.marketId, 'input.marketId');
       const criteria = criteriaBody(input.searchCriteria, 'input.searchCriteria');
       try {
-        const jobs = await writer.write(startWrite(id, criteria, input.skipDiscoveryReview));
+        const jobs = listed(await writer.write(startWrite(id, criteria, input.skipDiscoveryReview)));
         return { __typename: 'DiscoveryStarted', marketId: id, market: { id }, jobs };
       } catch (error) {
         if (!(error instanceof Conflict)) throw error;
@@ -69,11 +72,12 @@ export const discoveryResolvers: Resolvers = {
     },
     async publishMarket(_, { input }, context) {
       const id = marketId(input.marketId, 'input.marketId');
-      return { marketId: id, market: { id }, jobs: await writeOrExplain(publishWrite(id), id, 'published', context) };
+      const jobs = listed(await writeOrExplain(publishWrite(id), id, 'published', context));
+      return { marketId: id, market: { id }, jobs };
     },
   },
   DiscoveryAlreadyRunning: {
-    jobs: ({ marketId: id }, _, { loaders }) => loaders.discovery.jobs(id, 'DISCOVERY'),
+    jobs: ({ marketId: id }, _, { loaders }) => andThen(loaders.discovery.jobs(id, 'DISCOVERY'), listed),
   },
 };
 
@@ -99,7 +103,10 @@ async function writeOrExplain<T>(
     const [discovery, publication] = await Promise.all(jobs).catch(() => {
       throw error;
     });
-    throw new Conflict(`The market cannot be ${step} now: ${stateOf(discovery, publication)}`, error.upstream);
+    throw new Conflict(
+      `The market cannot be ${step} now: ${stateOf(present(discovery), present(publication))}`,
+      error.upstream,
+    );
   }
 }
 

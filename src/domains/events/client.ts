@@ -1,5 +1,6 @@
 import { eventsTag } from '../../data/cache/keys.js';
 import type { Fetch, Parsed, Read } from '../../data/reader.js';
+import { mapPresent, present } from '../../data/upstream/schema-drift.js';
 import { Vector } from '../../data/vector.js';
 import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
 import { maxPageSize } from '../../graphql/input.js';
@@ -88,7 +89,7 @@ export function createEventsClient(searchParam: string | undefined) {
       },
       join: (value, found) => ({
         ...value,
-        events: value.events.map(event => event && withVector(event, vectorOf(found, event.id))),
+        events: mapPresent(value.events, event => withVector(event, vectorOf(found, event.id))),
       }),
     }),
 
@@ -101,7 +102,7 @@ export function createEventsClient(searchParam: string | undefined) {
           position: false,
         });
         const { events, totalItems } = await fetch(read);
-        const readable = events.filter(event => event !== null);
+        const readable = present(events);
         return { events: readable, totalItems, skipped: events.length - readable.length };
       },
 
@@ -155,10 +156,10 @@ function requestedPage(body: unknown, page: number, pageSize: number): EventPage
 }
 
 function splitPage(page: EventPage): Parsed<EventPage, Vectors> {
-  const found = page.events.flatMap(event =>
-    event?.vectorIndex?.embeddings == null ? [] : [[event.id, event.vectorIndex.embeddings] as const],
+  const found = present(page.events).flatMap(({ id, vectorIndex }) =>
+    vectorIndex?.embeddings == null ? [] : [[id, vectorIndex.embeddings] as const],
   );
-  const events = page.events.map(event => event && withVector(event, null));
+  const events = mapPresent(page.events, event => withVector(event, null));
   return { value: { ...page, events }, embeddings: embeddings(found) };
 }
 

@@ -1,4 +1,4 @@
-import { known } from '../../data/upstream/schema-drift.js';
+import { isLeftOut, known, type LeftOut, present } from '../../data/upstream/schema-drift.js';
 import { UpstreamBadInput } from '../../errors.js';
 import { maxPageSize } from '../../graphql/input.js';
 import type { EventQuery } from './client.js';
@@ -84,14 +84,14 @@ async function readShared(
 
   const otherPages = Array.from({ length: Math.max(pageCount - 1, 0) }, (_, index) => readPage(index + 2));
   const pages = [firstPage, ...(await Promise.all(otherPages))];
-  const events = pages.flatMap(each => each.events.filter(event => event !== null));
+  const events = pages.flatMap(each => present(each.events));
   // The list may have changed between two calls, or contain an unreadable record.
   const isComplete =
     new Set(events.map(({ id }) => id)).size === firstPage.totalItems &&
     pages.every(each => each.totalItems === firstPage.totalItems);
   // If the service matches names differently, an event cannot be assigned to a company.
   const names = new Set(group);
-  const isNamed = events.every(event => event.impactedEntities.some(({ name }) => names.has(name)));
+  const isNamed = events.every(event => present(event.impactedEntities).some(({ name }) => names.has(name)));
   const { unfilteredTotalItems } = firstPage;
   const shared = { events, unfilteredTotalItems, position: commonPosition(pages) };
   return isComplete && isNamed ? split(group, request, shared, alone) : nothing;
@@ -133,7 +133,7 @@ async function split(
  */
 function matchOf(event: Event, name: string, query: EventQuery): 'yes' | 'differentEntities' | 'unknown' {
   const { minLikelihood = 2, maxLikelihood = 3, minSeverity = 2, maxSeverity = 3 } = query;
-  const scores = event.impactedEntities
+  const scores = present(event.impactedEntities)
     .filter(entity => entity.name === name)
     .map(({ impact }) => ({ likelihood: known(impact?.likelihood), severity: known(impact?.severity) }));
   const isBetween = (score: number | null, min: number, max: number) => score !== null && score >= min && score <= max;
@@ -148,7 +148,7 @@ function matchOf(event: Event, name: string, query: EventQuery): 'yes' | 'differ
 function groupByName(events: readonly Event[]): ReadonlyMap<string, readonly Event[]> {
   const byName = new Map<string, Event[]>();
   for (const event of events) {
-    for (const name of new Set(event.impactedEntities.map(entity => entity.name))) {
+    for (const name of new Set(present(event.impactedEntities).map(entity => entity.name))) {
       const before = byName.get(name) ?? [];
       before.push(event);
       byName.set(name, before);
@@ -159,9 +159,11 @@ function groupByName(events: readonly Event[]): ReadonlyMap<string, readonly Eve
 
 function isSameList(one: EventPage, other: EventPage): boolean {
   return (
-    one.totalItems === other.totalItems && one.events.every((event, index) => event?.id === other.events[index]?.id)
+    one.totalItems === other.totalItems && one.events.every((event, index) => idOf(event) === idOf(other.events[index]))
   );
 }
+
+const idOf = (event: Event | LeftOut | undefined) => (event === undefined || isLeftOut(event) ? undefined : event.id);
 
 /** The query for events that impact any of these entities. */
 export const withNames = (query: EventQuery, names: readonly string[]): EventQuery => ({

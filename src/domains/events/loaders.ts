@@ -1,5 +1,6 @@
 import DataLoader from 'dataloader';
 import type { Reader } from '../../data/reader.js';
+import type { LeftOut } from '../../data/upstream/schema-drift.js';
 import type { EventInterval } from '../../generated/schema-types.js';
 import { type PageRequest, windowOf } from '../../graphql/connection.js';
 import { maxPageSize } from '../../graphql/input.js';
@@ -98,7 +99,7 @@ async function readWindow(
   }
   pages.push(...(await Promise.all(parts.slice(pages.length).map(readPart))));
 
-  const found: (Event | null)[] = [];
+  const found: (Event | LeftOut)[] = [];
   for (const [index, { page, pageSize, skip }] of parts.entries()) {
     // If the list became shorter between two calls, the second page does not follow the first.
     if (range.start + found.length !== (page - 1) * pageSize + skip) break;

@@ -2,10 +2,12 @@ import { z } from 'zod';
 import {
   closedSet,
   known,
+  type LeftOut,
   listedNumber,
-  placedRecords,
+  present,
   readable,
   records,
+  requiredRecords,
   tolerant,
   unwrapped,
   utcTime,
@@ -131,7 +133,7 @@ export type Event = z.output<typeof event>;
 
 /** The highest score of the impacted entities of an event; null if none has one. */
 export function highestScore({ impactedEntities }: Event, score: 'severity' | 'likelihood'): number | null {
-  const scores = impactedEntities.flatMap(({ impact }) => known(impact?.[score]) ?? []);
+  const scores = present(impactedEntities).flatMap(({ impact }) => known(impact?.[score]) ?? []);
   return scores.length === 0 ? null : Math.max(...scores);
 }
 
@@ -166,8 +168,7 @@ export const eventPage = z.compile(
         pageSize: z.number(),
         unfilteredTotalItems: readable('Events.meta.unfilteredTotalItems', count),
       }),
-      /** Null in place of a record that could not be parsed, so that the others keep their positions. */
-      data: placedRecords('Event', event),
+      data: requiredRecords('Event', event),
     })
     .transform(({ meta, data }) => ({ events: data, ...meta })),
 );
@@ -179,7 +180,8 @@ export interface ListPosition {
 }
 
 /** A page of events, and the size of the list. */
-export interface EventPage extends Pick<z.output<typeof eventPage>, 'events' | 'totalItems' | 'unfilteredTotalItems'> {
+export interface EventPage extends Pick<z.output<typeof eventPage>, 'totalItems' | 'unfilteredTotalItems'> {
+  readonly events: readonly (Event | LeftOut)[];
   /** What the list had just before the page was read, without the range of the query; undefined if that was not wanted. */
   readonly position?: ListPosition | undefined;
 }

@@ -1,5 +1,6 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import type { Context } from '../../context.js';
+import { isLeftOut } from '../../data/upstream/schema-drift.js';
 import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import type { EventFilter } from '../../generated/schema-types.js';
@@ -125,11 +126,15 @@ function connection(
   { events, start, totalItems, unfilteredTotalItems, updatesCursor }: EventWindowWithCursor,
 ) {
   return Object.assign(
-    new Connection(page, { start, end: start + events.length }, totalItems, () => events),
+    new Connection<Event>(page, { start, end: start + events.length }, totalItems, () => placed(events, start)),
     // Undefined only where it is not selected.
     { unfilteredTotalCount: unfilteredTotalItems, updatesCursor: updatesCursor as string },
   );
 }
+
+/** The events of a window, of which one that cannot be read is named by its place in the whole list. */
+const placed = (events: EventWindowWithCursor['events'], start: number) =>
+  events.map((event, index) => (isLeftOut(event) ? { $leftOut: { ...event.$leftOut, index: start + index } } : event));
 
 const extrasOf = (info: GraphQLResolveInfo): EventExtras => ({
   vectors: selectsField(info, 'embeddings'),

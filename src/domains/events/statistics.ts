@@ -1,4 +1,4 @@
-import { known } from '../../data/upstream/schema-drift.js';
+import { known, type LeftOut, present } from '../../data/upstream/schema-drift.js';
 import { BadUserInput } from '../../errors.js';
 import type { EventInterval } from '../../generated/schema-types.js';
 import { maxPageSize } from '../../graphql/input.js';
@@ -80,13 +80,13 @@ async function readRest(query: EventQuery, first: EventPage, limit: number, read
   const count = Math.ceil(Math.min(first.totalItems, limit) / maxPageSize);
   const others = Array.from({ length: Math.max(count - 1, 0) }, (_, index) => read(query, index + 2, maxPageSize));
   const pages = [first, ...(await Promise.all(others))];
-  const events = newestVersions(pages.flatMap(page => page.events).filter(event => event !== null));
+  const events = newestVersions(pages.flatMap(page => present(page.events)));
   return { events: events.slice(0, limit), totalItems: pages.at(-1)?.totalItems ?? 0 };
 }
 
 function statisticsOf(events: readonly Event[], total: number, interval: EventInterval, range: UpdateRange) {
-  const facet = (recordsOf: (event: Event) => readonly { readonly name: string | null }[]) =>
-    countValues(events, event => recordsOf(event).flatMap(({ name }) => name ?? [])).slice(0, maxFacets);
+  const facet = (recordsOf: (event: Event) => readonly ({ readonly name: string | null } | LeftOut)[]) =>
+    countValues(events, event => present(recordsOf(event)).flatMap(({ name }) => name ?? [])).slice(0, maxFacets);
   return {
     total: Math.max(total, events.length),
     counted: events.length,
@@ -102,7 +102,7 @@ function statisticsOf(events: readonly Event[], total: number, interval: EventIn
 /** The pairs of scores that impacted entities have, the highest first. A score is one digit. */
 function scoresOf(events: readonly Event[]) {
   const pairs = countValues(events, ({ impactedEntities }) =>
-    impactedEntities.flatMap(({ impact }) => {
+    present(impactedEntities).flatMap(({ impact }) => {
       const [severity, likelihood] = [known(impact?.severity), known(impact?.likelihood)];
       return severity === null || likelihood === null ? [] : `${severity}${likelihood}`;
     }),

@@ -1,3 +1,4 @@
+import { present } from '../../data/upstream/schema-drift.js';
 import { BadUserInput } from '../../errors.js';
 import { type ListId, listId, readCursor, writeCursor } from '../../graphql/connection.js';
 import { dayMs } from '../../lib/time.js';
@@ -71,8 +72,8 @@ export function commonPosition(pages: readonly EventPage[]): ListPosition | unde
 }
 
 /** Where a subscription continues behind a list of which the client has some events: behind the position of the list, but for these events. */
-export function cursorBehind({ from, seen }: ListPosition, events: readonly (Event | null)[], list: ListId): string {
-  const shown = events.flatMap(event => (event === null ? [] : updateKey(event)));
+export function cursorBehind({ from, seen }: ListPosition, events: EventPage['events'], list: ListId): string {
+  const shown = present(events).map(updateKey);
   return cursorAt(positionAt({ from, seen: [...seen, ...shown.filter(key => updateTime(key) >= from)] }), list);
 }
 

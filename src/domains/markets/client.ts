@@ -1,5 +1,6 @@
 import { marketTag } from '../../data/cache/keys.js';
 import { marketRead, type Reader, type ReadFamily } from '../../data/reader.js';
+import { mapPresent } from '../../data/upstream/schema-drift.js';
 import { marketRecord, suggestions, topics } from './model.js';
 
 /** A POST that reads, at the markets interface. */
@@ -19,10 +20,10 @@ export const createMarketsLoaders = ({ read }: Reader) => ({
       tag: () => marketTag(id),
       onlyPublished: true,
       parse: body => ({
-        value: topics.parse(body).map(topic => ({
+        value: mapPresent(topics.parse(body), topic => ({
           ...topic,
           marketId: id,
-          groups: topic.groups.map(group => ({ ...group, marketId: id })),
+          groups: mapPresent(topic.groups, group => ({ ...group, marketId: id })),
         })),
       }),
     }),

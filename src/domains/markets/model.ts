@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   closedSet,
   identifier,
+  type LeftOut,
   readable,
   records,
   requiredRecords,
@@ -54,7 +55,7 @@ export type MarketTopicGroup = z.output<typeof topicGroup> & { readonly marketId
 /** A topic of a market. Other markets may have topics with the same identifier. */
 export type MarketTopic = Omit<z.output<typeof topic>, 'groups'> & {
   readonly marketId: string;
-  readonly groups: readonly MarketTopicGroup[];
+  readonly groups: readonly (MarketTopicGroup | LeftOut)[];
 };
 
 /** Names of markets that match a keyword (docs/upstream-api.md: Markets interface). */

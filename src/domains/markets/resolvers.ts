@@ -1,4 +1,5 @@
 import type { Context } from '../../context.js';
+import { listed } from '../../data/upstream/schema-drift.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
@@ -16,7 +17,8 @@ export const marketsResolvers: Resolvers = {
     markets: (_, { ids }) =>
       // Each in a promise, so that an invalid identifier is an error of its own.
       boundedList('Query.markets(ids:)', ids, 'ids').map(async (id, index) => ({ id: marketId(id, `ids.${index}`) })),
-    suggestMarkets: (_, { keyword }, { loaders }) => loaders.markets.suggestions(plainText(keyword, 'keyword')),
+    suggestMarkets: (_, { keyword }, { loaders }) =>
+      andThen(loaders.markets.suggestions(plainText(keyword, 'keyword')), listed),
   },
   Market: {
     name: (market, _, context) => andThen(recordOf(market, context), record => record.name),
@@ -26,7 +28,7 @@ export const marketsResolvers: Resolvers = {
     companyCount: (market, _, context) => andThen(recordOf(market, context), record => record.companyCount),
     headerImageUrl: (market, _, context) => andThen(recordOf(market, context), record => record.headerImageUrl),
     reviewStatus: (market, _, context) => andThen(recordOf(market, context), record => record.reviewStatus),
-    topics: ({ id }, { sort }, { loaders }) => loaders.markets.topics(id, sort === 'LABEL_ASC'),
+    topics: ({ id }, { sort }, { loaders }) => andThen(loaders.markets.topics(id, sort === 'LABEL_ASC'), listed),
   },
 };
 

@@ -45,4 +45,4 @@ export async function signIn(
 
 /** @throws GatewayError if the reply says no success: a page for signing in may set a cookie, too. */
 const nameIn = (reply: Reply, request: UpstreamRequest): string | null =>
-  parseLenient(signedInName, contentOf(replyText(reply, request), reply, request), { fields: [], skipped: [] });
+  parseLenient(signedInName, contentOf(replyText(reply, request), reply, request), { fields: [], leftOut: 0 });

@@ -13,6 +13,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import { andThen, type MaybePromise, oncePerValue, runYielding } from '../../lib/run.js';
 import { type PlannedResult, withLaterParts } from './defer.js';
+import { leavingOut, leftOutIn } from './left-out.js';
 import { type OperationPlan, planOperation } from './plan.js';
 import { maxErrors, moreErrors, runPlan } from './run-plan.js';
 
@@ -22,7 +23,7 @@ export interface ExecutionInput {
   readonly operationName: string | null | undefined;
   /** As the client sent them. */
   readonly variables: Readonly<Record<string, unknown>> | undefined;
-  readonly context: unknown;
+  readonly context: object;
   /** The value of a subscription that is executed. */
   readonly rootValue?: unknown;
   /** Waits before each step after something was read. Undefined: a step begins at once. */
@@ -129,9 +130,11 @@ export const executeOperation = (
 
 async function executeUnplanned(schema: GraphQLSchema, input: ExecutionInput): Promise<PlannedResult> {
   const { document, operationName, variables: variableValues, context: contextValue, rootValue } = input;
-  const result = await execute({ schema, document, operationName, variableValues, contextValue, rootValue });
-  const { errors = [] } = result;
-  return errors.length > maxErrors ? { ...result, errors: [...errors.slice(0, maxErrors), moreErrors] } : result;
+  const given = { document, operationName, variableValues, contextValue, rootValue };
+  const { errors: failed = [], ...result } = await execute({ schema: leavingOut(schema), ...given });
+  const errors = [...failed, ...leftOutIn(contextValue)];
+  if (errors.length === 0) return result;
+  return { ...result, errors: errors.length > maxErrors ? [...errors.slice(0, maxErrors), moreErrors] : errors };
 }
 
 /**

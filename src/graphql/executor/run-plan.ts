@@ -6,8 +6,8 @@ import {
   locatedError,
   responsePathAsArray,
 } from 'graphql';
-import { isUnreadable } from '../../data/upstream/schema-drift.js';
-import { QueryTooComplex } from '../../errors.js';
+import { isLeftOut, isUnreadable } from '../../data/upstream/schema-drift.js';
+import { QueryTooComplex, RecordLeftOut } from '../../errors.js';
 import type { MaybePromise } from '../../lib/run.js';
 import { cannotBeRead } from '../scalars.js';
 import type { DeferPlan, FieldPlan, ObjectPlan, PlannableOperation, ValuePlan } from './plan.js';
@@ -157,6 +157,10 @@ class PlanExecution {
     const container = items as unknown as Container;
     let index = 0;
     for (const value of values) {
+      if (isLeftOut(value)) {
+        this.#report(new RecordLeftOut(value.$leftOut), field, prev);
+        continue;
+      }
       const at: ResponsePosition = {
         prev,
         key: index,
@@ -214,6 +218,14 @@ class PlanExecution {
     const error = this.#located(thrown, field, at);
     if (at.nonNull) throw error;
     this.#setNull(at, error);
+  }
+
+  /** Reports what is left out of a list. */
+  #report(thrown: unknown, field: FieldPlan, at: ResponsePosition): void {
+    const { errors } = this.#input;
+    if (errors.left < 0) return;
+    this.#errors.push(this.#located(thrown, field, at));
+    errors.left -= 1;
   }
 
   /** Replaces a value by null and reports why. If an error already made a parent null, later errors are not reported. */

@@ -121,11 +121,14 @@ const inPlaceOfData = (data: WrittenResponse | MultipartResponse, headers = new 
   body: { kind: 'single', singleResult: { data: data as never } },
 });
 
+type FormattedResult = Parameters<typeof addResponseMetadata>[0] & {
+  readonly errors?: readonly GraphQLFormattedError[] | undefined;
+};
+
 /** Adds a response's metadata, forbids caching where something is missing or was written, and notes its outcome. */
-function complete(result: Parameters<typeof addResponseMetadata>[0], metadata: ResponseMetadata): void {
+function complete(result: FormattedResult, metadata: ResponseMetadata): void {
   const { operation } = metadata;
-  if (operation.type !== 'query' || result.errors !== undefined || metadata.skipped.length > 0)
-    metadata.forbidCaching();
+  if (operation.type !== 'query' || result.errors !== undefined) metadata.forbidCaching();
   addResponseMetadata(result, metadata);
   operation.outcome = outcomeOfErrors(result.errors);
 }

@@ -6,7 +6,7 @@ import { responseBytes } from '../../graphql/response-text.js';
 import { joinBytes } from '../../lib/body.js';
 import type { Claim } from '../../lib/memory-budget.js';
 import { outcomeOfErrors } from '../../observability/operation-info.js';
-import { type ResponseMetadata, responseExtensions, skippedError } from '../../observability/response-metadata.js';
+import { type ResponseMetadata, responseExtensions } from '../../observability/response-metadata.js';
 import { errorsIn } from '../mask-error.js';
 import { stateOf } from '../request-state.js';
 
@@ -34,31 +34,24 @@ export function multipartResponse(
   metadata: ResponseMetadata,
   format: (errors: readonly GraphQLError[]) => readonly GraphQLFormattedError[],
 ): MultipartResponse {
-  let reported = 0;
-  /** The member `errors`, with those of the records that were left out since the last call if `addsSkipped` is true. */
-  const formatted = (found: readonly GraphQLError[] = [], addsSkipped = false) => {
-    const skipped = addsSkipped ? metadata.skipped.slice(reported) : [];
-    reported += skipped.length;
-    const all = [...format(found), ...skipped.map(skippedError)];
+  /** The member `errors`. */
+  const formatted = (found: readonly GraphQLError[] = []) => {
+    const all = format(found);
     const { operation } = metadata;
     if (operation.outcome === undefined || operation.outcome === 'ok') operation.outcome = outcomeOfErrors(all);
     return all.length > 0 && { errors: all };
   };
   // Now, because an error may change the headers of the response.
-  const first = { ...formatted(errors, true), data, pending, hasNext: true };
+  const first = { ...formatted(errors), data, pending, hasNext: true };
 
   /** The ids of the fragments that the client waits for. */
   const waiting = new Set(pending.map(({ id }) => id));
   async function* parts(): AsyncGenerator<object> {
     for await (const { incremental = [], completed = [], ...part } of later) {
-      const last = incremental.length - 1;
       const masked = {
         ...part,
         ...(incremental.length > 0 && {
-          incremental: incremental.map(({ errors: found, ...entry }, index) => ({
-            ...entry,
-            ...formatted(found, index === last),
-          })),
+          incremental: incremental.map(({ errors: found, ...entry }) => ({ ...entry, ...formatted(found) })),
         }),
         completed: completed.map(({ errors: found, ...entry }) => ({ ...entry, ...formatted(found) })),
       };

@@ -2,9 +2,9 @@ import type { Credential, Scope } from './auth/credentials.js';
 import type { Teams } from './auth/teams.js';
 import type { Reloadable } from './config/values.js';
 import type { Polling } from './data/polling/polling.js';
-import { createReader, type Lifetimes, type Reader, type ReaderDeps } from './data/reader.js';
+import { createReader, type Lifetimes, type Reader } from './data/reader.js';
 import type { RequestAuth } from './data/upstream/request.js';
-import { sendWrite, type Write } from './data/writer.js';
+import { sendWrite, type Write, type WriterDeps } from './data/writer.js';
 import { createCompaniesLoaders } from './domains/companies/client.js';
 import { createDiscoveryLoaders } from './domains/discovery/client.js';
 import type { EventsClient } from './domains/events/client.js';
@@ -22,7 +22,7 @@ export type Capabilities = Readonly<
 >;
 
 /** What resolvers need of everything that lives as long as the process. */
-export interface Services extends ReaderDeps {
+export interface Services extends WriterDeps {
   readonly scopeOf: (credential: Credential) => Scope;
   readonly events: EventsClient;
   readonly beginBackfill: BeginBackfill;

@@ -15,6 +15,7 @@ import { createPolling } from './data/polling/polling.js';
 import { redisPollStore } from './data/polling/redis-poll-store.js';
 import { connectRedis, databaseOf, firstContact } from './data/redis.js';
 import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
+import { createStartedRuns } from './data/started-runs.js';
 import { createUpstream } from './data/upstream/upstream.js';
 import { createEventsClient } from './domains/events/client.js';
 import { createBackfillLimiter } from './domains/events/feed.js';
@@ -92,6 +93,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
     upstream,
     cache: new Cache(tiers, generations, telemetry),
     telemetry,
+    startedRuns: createStartedRuns(shared, telemetry),
     scopeOf: createScoper(config.sessionSecrets[0]),
     events: createEventsClient(config.eventsSearchParam),
     beginBackfill: createBackfillLimiter(budget),

@@ -1,8 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Sandbox } from '../src/sandbox/server.js';
 import { ask, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
+import { startRedis } from './support/redis.js';
 import { overSse } from './support/streams.js';
+import { until } from './support/until.js';
 import { fakeWire } from './support/wire.js';
 
 const market = '4';
@@ -406,6 +408,84 @@ describe('each step', () => {
       message: 'The service rejected the request as invalid: nowhere.example',
       extensions: { code: 'BAD_USER_INPUT', argument: 'input.companies' },
     });
+  });
+});
+
+describe('jobs that the service lists some time after it has started them', () => {
+  const cleanups: (() => unknown)[] = [];
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+
+  const yesterdays = { jobId: 1, endTime: '2026-01-01T00:00:00Z' };
+  const phases = [
+    ['DISCOVERY', 'startDiscovery(input: { marketId: 4, searchCriteria: {} }) { __typename }', [7]],
+    ['PUBLISH', 'publishMarket(input: { marketId: 4 }) { marketId }', [7, 8, 9]],
+  ] as const;
+
+  /** Starts jobs through one gateway, and follows them through another one. @param listed those that the service lists by now. */
+  async function follow(
+    [phase, mutation, ids]: (typeof phases)[number],
+    listed: { jobs: readonly object[] },
+    gateways: { readonly writer: TestGateway; readonly reader: TestGateway },
+  ) {
+    cleanups.push(gateways.writer.close);
+    if (gateways.reader !== gateways.writer) cleanups.push(gateways.reader.close);
+    const { errors } = await gateways.writer.query(`mutation { ${mutation} }`);
+    expect(errors).toBeUndefined();
+    const query = `subscription { jobProgress(marketId: 4, phase: ${phase}) { finished unlisted jobs { id } } }`;
+    const heard = overSse(gateways.reader.url, { query });
+    cleanups.push(heard.stop);
+    await until(() => heard.results.length > 0);
+    const texts = ids.map(String);
+    expect(heard.results.at(-1).data.jobProgress).toEqual({ finished: false, unlisted: texts, jobs: [{ id: '1' }] });
+    listed.jobs = [yesterdays, ...ids.slice(1).map(jobId => ({ ...yesterdays, jobId }))];
+    if (ids.length > 1) await until(() => heard.results.length > 1);
+    expect(heard.results.at(-1).data.jobProgress).toMatchObject({ finished: false, unlisted: ['7'] });
+    return heard;
+  }
+
+  function serviceOf() {
+    const listed = { jobs: [yesterdays] as readonly object[] };
+    const { wire } = fakeWire(({ path, method }) => {
+      if (method === 'GET') return { body: { data: listed.jobs } };
+      return { body: { data: (path.endsWith('/start') ? [7] : [7, 8, 9]).map(jobId => ({ jobId })) } };
+    });
+    return { listed, wire };
+  }
+
+  const env = { POLL_INTERVAL_MS: '100' };
+
+  test.each(phases)('are waited for (%s)', async (...row) => {
+    const { listed, wire } = serviceOf();
+    const own = await startGateway({ wire, env });
+    const heard = await follow(row, listed, { writer: own, reader: own });
+    listed.jobs = [yesterdays, ...row[2].map(jobId => ({ ...yesterdays, jobId }))];
+    expect(await heard.ended).toBeUndefined();
+    expect(heard.results.at(-1).data.jobProgress).toMatchObject({ finished: true, unlisted: [] });
+  });
+
+  test.each(phases)('are named by the last state where a minute was not enough (%s)', async (...row) => {
+    const { listed, wire } = serviceOf();
+    const own = await startGateway({ wire, env });
+    const heard = await follow(row, listed, { writer: own, reader: own });
+    const now = performance.now.bind(performance);
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
+    expect(await heard.ended).toBeUndefined();
+    expect(heard.results.at(-1).data.jobProgress).toMatchObject({ finished: true, unlisted: ['7'] });
+  });
+
+  test.each(phases)('are waited for by the whole fleet (%s)', async (...row) => {
+    const redis = await startRedis();
+    cleanups.push(redis.stop);
+    const { listed, wire } = serviceOf();
+    const shared = { wire, redisUrl: redis.url, env: { ...env, SESSION_SECRET: 's'.repeat(32) } };
+    const [writer, reader] = await Promise.all([startGateway(shared), startGateway(shared)]);
+    const heard = await follow(row, listed, { writer, reader });
+    listed.jobs = [yesterdays, ...row[2].map(jobId => ({ ...yesterdays, jobId }))];
+    expect(await heard.ended).toBeUndefined();
+    expect(heard.results.at(-1).data.jobProgress).toMatchObject({ finished: true, unlisted: [] });
   });
 });
 

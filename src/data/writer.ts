@@ -3,6 +3,7 @@ import { Conflict, UpstreamFailure, UpstreamInvalidResponse } from '../errors.js
 import type { WriteEffect } from './cache/generations.js';
 import { marketTag } from './cache/keys.js';
 import type { ReaderDeps } from './reader.js';
+import type { StartedRuns } from './started-runs.js';
 import { contentOf } from './upstream/call-errors.js';
 import { type Reply, replyText } from './upstream/reply.js';
 import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
@@ -13,10 +14,15 @@ export interface Write<T> {
   readonly request: UpstreamRequest & { readonly safe: false };
   /** The market whose cached values the write invalidates. */
   readonly market?: string;
-  /** The tag of a process of which the write starts a new run: cached values and states of earlier runs become invalid. */
-  readonly restartsTag?: string;
+  /** What the write starts a new run of. Cached values and states of earlier runs, which have this tag, become invalid. */
+  readonly starts?: { readonly tag: string; readonly name: string; idsOf(result: T): readonly string[] };
   /** Makes the body of a success the result. After any other body, nobody knows what the write has done. */
   readonly success: z.ZodType<T>;
+}
+
+/** What a writer needs from the process. */
+export interface WriterDeps extends ReaderDeps {
+  readonly startedRuns: StartedRuns;
 }
 
 /** Those that may confirm a write. Others of the same class speak of a part, or of something else. */
@@ -46,16 +52,18 @@ function effectOf(error: unknown): WriteEffect {
  * @throws GatewayError; one that is not `retryable` if the outcome is unknown.
  */
 export async function sendWrite<T>(
-  { upstream, cache, telemetry }: ReaderDeps,
+  { upstream, cache, telemetry, startedRuns }: WriterDeps,
   auth: RequestAuth,
   write: Write<T>,
 ): Promise<T> {
-  const tags = [write.market && marketTag(write.market), write.restartsTag].filter(tag => tag !== undefined);
+  const tags = [write.market && marketTag(write.market), write.starts?.tag].filter(tag => tag !== undefined);
   const ends = await Promise.all(tags.map(tag => cache.generations.begin(tag)));
   const end = (effect: WriteEffect) => Promise.all(ends.map(endOf => endOf(effect)));
   const schemaDrift: SchemaDrift = { fields: [], leftOut: 0 };
   try {
     const value = await upstream.send(write.request, auth, reply => confirmed(reply, write, schemaDrift));
+    // Before anyone asks for the state of the new run.
+    if (write.starts !== undefined) await startedRuns.add(write.starts.name, write.starts.idsOf(value));
     await end('done');
     for (const field of schemaDrift.fields) telemetry.drift(field);
     return value;

@@ -716,6 +716,7 @@ export type JobProgressResolvers<ContextType = Context, ParentType extends Resol
   observedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
   overallProgress?: Resolver<Types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   phase?: Resolver<ResolversTypes['JobPhase'], ParentType, ContextType>;
+  unlisted?: Resolver<ReadonlyArray<ResolversTypes['ID']>, ParentType, ContextType>;
 };
 
 export type MarketResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Market'] = ResolversParentTypes['Market']> = {

@@ -925,7 +925,10 @@ export type JobProgress = {
    * progress between two observations, if no job is running, and if it is more than a week away. Never before `observedAt`.
    */
   readonly estimatedEndAt?: Maybe<Scalars['DateTime']['output']>;
-  /** True if there are jobs and all of them have ended. The subscription then completes. */
+  /**
+   * True if there are jobs and all of them have ended. The subscription then completes. While there are `unlisted` jobs, false for a minute after
+   * the start.
+   */
   readonly finished: Scalars['Boolean']['output'];
   /** The jobs. Empty if the service lists none. */
   readonly jobs: ReadonlyArray<Job>;
@@ -939,6 +942,11 @@ export type JobProgress = {
   readonly overallProgress?: Maybe<Scalars['Float']['output']>;
   /** Phase of the jobs. */
   readonly phase: JobPhase;
+  /**
+   * Identifiers of jobs that the gateways' last `startDiscovery` or `publishMarket` has started, and that the service does not list: it may be late, or has
+   * dropped them. Empty ten minutes after the start.
+   */
+  readonly unlisted: ReadonlyArray<Scalars['ID']['output']>;
 };
 
 /** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */

@@ -1,6 +1,6 @@
 import { jobsTag } from '../../data/cache/keys.js';
 import { marketRead, type Read, type Reader } from '../../data/reader.js';
-import { mapPresent, receipt } from '../../data/upstream/schema-drift.js';
+import { mapPresent, present, receipt } from '../../data/upstream/schema-drift.js';
 import type { Write } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 import { measured } from './estimate.js';
@@ -24,6 +24,19 @@ export const jobsRead = (marketId: string, phase: JobPhase): Read<Jobs> =>
 
 const jobsOf = (marketId: string, phase: JobPhase, list: typeof jobList | typeof startedJobs = jobList) =>
   list.transform((jobs): Jobs => mapPresent(measured(jobs), job => ({ ...job, marketId, phase })));
+
+/** The runs of jobs in one phase of a market, by which what a write has started is known. */
+export const runsOf = (marketId: string, phase: JobPhase) => `${phase} ${marketId}`;
+
+/** What the writes that start jobs have in common. */
+const startedAs = (marketId: string, phase: JobPhase): Pick<Write<Jobs>, 'starts' | 'success'> => ({
+  starts: {
+    tag: jobsTag(marketId),
+    name: runsOf(marketId, phase),
+    idsOf: jobs => present(jobs).map(({ id }) => id),
+  },
+  success: jobsOf(marketId, phase, startedJobs),
+});
 
 /** The reads of the discovery domain for one request. */
 export const createDiscoveryLoaders = ({ read }: Reader) => ({
@@ -64,8 +77,7 @@ export function startWrite(marketId: string, criteria: object, skipDiscoveryRevi
   return {
     request: { ...discoveryRequest('POST', `/v2/discovery/${marketId}/start`, body), members: criteriaPaths },
     market: marketId,
-    restartsTag: jobsTag(marketId),
-    success: jobsOf(marketId, 'DISCOVERY', startedJobs),
+    ...startedAs(marketId, 'DISCOVERY'),
   };
 }
 
@@ -91,8 +103,7 @@ export function publishWrite(marketId: string): Write<Jobs> {
   return {
     request: discoveryRequest('POST', `/v2/discovery/${marketId}/publish`),
     market: marketId,
-    restartsTag: jobsTag(marketId),
-    success: jobsOf(marketId, 'PUBLISH', startedJobs),
+    ...startedAs(marketId, 'PUBLISH'),
   };
 }
 

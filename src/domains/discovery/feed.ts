@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { jobsTag, marketTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
-import { type ReaderDeps, readUncached } from '../../data/reader.js';
+import { readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import { known, present } from '../../data/upstream/schema-drift.js';
+import type { WriterDeps } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
-import { jobsRead } from './client.js';
+import { jobsRead, runsOf } from './client.js';
 import { nextHistory, type ProgressHistory } from './estimate.js';
 import type { Job, Jobs } from './model.js';
 
@@ -15,7 +16,9 @@ export interface JobProgress {
   readonly marketId: string;
   readonly phase: JobPhase;
   readonly jobs: Jobs;
-  /** No change can follow: there are jobs, all of them can be read, and each has ended. */
+  /** Those that the latest write has started, as far as they are not among the jobs. */
+  readonly unlisted: readonly string[];
+  /** No change can follow: there are jobs, all of them can be read, each has ended, and the service is not about to list others. */
   readonly finished: boolean;
   readonly history: ProgressHistory;
 }
@@ -28,7 +31,7 @@ function endedRecently({ endTime }: Job): boolean {
   return time === null || Math.abs(Date.now() - Date.parse(time)) < recentMs;
 }
 
-type FeedDeps = ReaderDeps & { readonly polling: Polling };
+type FeedDeps = WriterDeps & { readonly polling: Polling };
 
 /** The jobs of a phase, until the last one has ended. @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, BAD_USER_INPUT. */
 export const jobProgress =
@@ -42,11 +45,15 @@ export const jobProgress =
           const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
           const { value: jobs } = await readUncached(deps, jobsRead(marketId, phase), auth);
           const readable = present(jobs);
-          const finished = jobs.length > 0 && readable === jobs && readable.every(job => job.finished);
+          const { ids, isRecent } = await deps.startedRuns.of(runsOf(marketId, phase));
+          const unlisted = ids.filter(id => readable.every(job => job.id !== id));
+          const haveEnded = jobs.length > 0 && readable === jobs && readable.every(job => job.finished);
+          const finished = haveEnded && !(isRecent && unlisted.length > 0);
           // Jobs change their market, so its cached data becomes stale when the last one has ended.
           const hasEnded = last === undefined ? readable.some(endedRecently) : !last.finished;
           if (finished && hasEnded) await deps.cache.generations.renew(marketTag(marketId));
-          return { marketId, phase, jobs, finished, history: nextHistory(last?.history, readable, Date.now()) };
+          const history = nextHistory(last?.history, readable, Date.now());
+          return { marketId, phase, jobs, unlisted, finished, history };
         },
         // Without the history, which is not sent: it differs each time where the service lists one job twice.
         same: (one, other) => isDeepStrictEqual({ ...one, history: null }, { ...other, history: null }),

@@ -31,6 +31,7 @@ process.on('uncaughtException', error => {
 // Node itself would write them as plain text into the log.
 process.removeAllListeners('warning').on('warning', warning => report('warn', warning, 'Warning of Node'));
 
+(await import('./lib/names.js')).replaceLookups();
 const app = await import('./app.js');
 gateway = await app.start(process.env);
 if (reloads) gateway.reload();

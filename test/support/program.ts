@@ -50,8 +50,8 @@ export interface Program {
 const startScript: string = JSON.parse(readFileSync('package.json', 'utf8')).scripts.start;
 const flags = startScript.split(/\s+/).filter(word => word.startsWith('--'));
 
-/** Builds the program, where no other test file of this run has, into the folder that the global setup made for it. No one writes there. */
-export async function buildProgram(): Promise<Program> {
+/** Builds the program, where no other test file of this run has, into the folder that the global setup made for it. No one writes there. @param within a command that runs it. */
+export async function buildProgram(within: readonly string[] = []): Promise<Program> {
   const folder = process.env.TEST_PROGRAM_FOLDER;
   if (!folder) throw new Error('TEST_PROGRAM_FOLDER is not set: the global setup of Jest did not run');
   const built = join(folder, 'built');
@@ -59,7 +59,8 @@ export async function buildProgram(): Promise<Program> {
   const out = join(built, 'src');
 
   function spawnProgram(env: Record<string, string>, script = 'main.js', args: readonly string[] = [], stdin = '') {
-    const child = spawn(process.execPath, [...flags, join(out, script), ...args], { env, stdio: 'pipe' });
+    const [command = '', ...more] = [...within, process.execPath, ...flags, join(out, script), ...args];
+    const child = spawn(command, more, { env, stdio: 'pipe' });
     child.stdin.end(stdin);
     const written = { stdout: '', stderr: '' };
     child.stdout.on('data', chunk => {

@@ -245,6 +245,35 @@ describe('connections', () => {
     expect(await answer()).toEqual({ at: 'the new address' });
   });
 
+  test.each<[string, (done: (error: Error | null, ...found: unknown[]) => void) => void]>([
+    ['their name leads to a host that refuses connections', done => done(null, [{ address: '127.0.0.3', family: 4 }])],
+    ['no name server answers', done => done(Object.assign(new Error('getaddrinfo'), { code: 'EAI_AGAIN' }))],
+    ['their name is gone', done => done(Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' }))],
+    ['the name server is silent', () => {}],
+  ])('are kept at their age while %s, and replaced as soon as others can be opened', async (_, answer) => {
+    const service = await startStubService(ok);
+    cleanups.push(() => service.close());
+    let isWell = true;
+    const lookup = (_name: string, _options: unknown, done: (error: Error | null, ...found: unknown[]) => void) => {
+      if (isWell) done(null, [{ address: '127.0.0.1', family: 4 }]);
+      else answer(done);
+    };
+    jest.spyOn(dns, 'lookup').mockImplementation(lookup as never);
+    const { read } = upstreamAt(service.origin.replace('127.0.0.1', 'service.test'), { connections: 2 });
+    await Promise.all(times(2, () => read()));
+    isWell = false;
+    for (let age = 0; age < 3; age += 1) {
+      moveClock(60_000);
+      const statuses = (await Promise.all(times(3, () => read()))).map(({ status }) => status);
+      expect(statuses).toEqual([200, 200, 200]);
+    }
+    const before = service.connections;
+    isWell = true;
+    moveClock(60_000);
+    expect((await read()).status).toBe(200);
+    if (answer.length > 0) expect(service.connections).toBe(before + 1);
+  });
+
   test('close after the calls in progress have ended', async () => {
     const { service, upstream, read } = await serviceThat((_, response) => setTimeout(() => reply(response, 200), 100));
     const answer = read();

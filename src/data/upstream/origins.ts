@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import { toUpstreamAuth } from '../../auth/credentials.js';
 import type { Config } from '../../config/config.js';
@@ -40,28 +41,38 @@ export function createDestinations(options: UpstreamOptions, wire?: Dispatcher):
 }
 
 const waitingPerConnection = 32;
+/** How long calls wait for a new connection while old ones work, and the pause before the next attempt, in milliseconds. */
+const renewing = { patienceMs: 250, pauseMs: 1_000 };
 
 /**
  * The connections to one origin. All are replaced together when they have reached their age, so that a name that moves is followed; running calls end
- * on the old ones. undici's `clientTtl` lets a call wait forever when all connections are too old, and never replaces those that are always busy.
+ * on the old ones. They are replaced once a new one stands: until then, the old ones are used. undici's `clientTtl` lets a call wait forever when all
+ * connections are too old, and never replaces those that are always busy.
  */
 class Origin {
   readonly bulkhead: Bulkhead;
   readonly #url: URL;
-  readonly #open: () => Dispatcher;
+  readonly #connect: buildConnector.connector;
+  readonly #open: (connect: buildConnector.connector) => Dispatcher;
   readonly #maxAgeMs: number;
   #pool: Dispatcher;
-  #openedAt = performance.now();
+  /** When the connections are replaced, in milliseconds of `performance.now()`. */
+  #renewAt: number;
+  /** Calls that wait for a new connection. */
+  #held: (() => void)[] | undefined;
+  #isClosed = false;
   readonly #closing = new Set<Promise<void>>();
 
   constructor(url: URL, { connections, connectionMaxAgeMs }: UpstreamOptions, wire?: Dispatcher) {
     // Shared, because it remembers TLS sessions.
-    const connect = createConnector();
+    this.#connect = createConnector();
     // The deadline of the call bounds all waiting, so undici needs no timeouts of its own.
-    this.#open = () => wire ?? new Pool(url.origin, { connections, connect, headersTimeout: 0, bodyTimeout: 0 });
+    const bounds = { connections, headersTimeout: 0, bodyTimeout: 0 };
+    this.#open = connect => wire ?? new Pool(url.origin, { ...bounds, connect });
     this.#maxAgeMs = wire === undefined ? connectionMaxAgeMs : Number.POSITIVE_INFINITY;
     this.#url = url;
-    this.#pool = this.#open();
+    this.#pool = this.#open(this.#connect);
+    this.#renewAt = performance.now() + this.#maxAgeMs;
     this.bulkhead = new Bulkhead(connections, connections * waitingPerConnection);
   }
 
@@ -88,14 +99,47 @@ class Origin {
       headers,
       body: body === undefined ? null : JSON.stringify(body),
     };
-    const now = performance.now();
-    if (now - this.#openedAt >= this.#maxAgeMs) {
-      const closing = this.#pool.close().finally(() => this.#closing.delete(closing));
-      this.#closing.add(closing);
-      this.#pool = this.#open();
-      this.#openedAt = now;
+    if (performance.now() >= this.#renewAt) this.#renew();
+    if (this.#held === undefined) this.#pool.dispatch(request, exchange);
+    else this.#held.push(() => this.#pool.dispatch(request, exchange));
+  }
+
+  /** Opens a connection, and replaces all others once it stands. Calls wait for it, but not for long. */
+  #renew(): void {
+    this.#renewAt = Number.POSITIVE_INFINITY;
+    this.#held = [];
+    const release = () => {
+      const held = this.#held ?? [];
+      this.#held = undefined;
+      for (const send of held) send();
+    };
+    const late = setTimeout(release, renewing.patienceMs);
+    const { host, hostname, protocol, port } = this.#url;
+    const target = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port };
+    this.#connect(target, (...[error, socket]) => {
+      clearTimeout(late);
+      if (this.#isClosed) return socket?.destroy();
+      this.#renewAt = performance.now() + (error === null ? this.#maxAgeMs : renewing.pauseMs);
+      if (error === null) this.#replaceBy(socket);
+      release();
+    });
+  }
+
+  #replaceBy(socket: Socket): void {
+    const closing = this.#pool.close().finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+    let first: Socket | undefined = socket;
+    if (this.#held === undefined) {
+      // No call needs it now, and nobody would hear that the service closes it.
+      first = undefined;
+      socket.destroy();
     }
-    this.#pool.dispatch(request, exchange);
+    this.#pool = this.#open((target, callback) => {
+      const opened = first;
+      first = undefined;
+      if (opened === undefined) this.#connect(target, callback);
+      else queueMicrotask(() => callback(null, opened));
+    });
   }
 
   /** What a span says about a request. Its URL has no query, which may hold a credential or what a client searches for. */
@@ -110,6 +154,7 @@ class Origin {
 
   /** Waits for the calls in progress, then closes the connections. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([this.#pool.close(), ...this.#closing]);
   }
 }

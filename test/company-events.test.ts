@@ -13,6 +13,8 @@ interface World {
   events: Entity[][];
   /** How the service combines a name with the scores: both in one impacted entity, or each in any. */
   reading: 'one' | 'any';
+  /** How the service compares a name with that of an entity. Left out: exactly. */
+  isSame?: (entity: string, name: string) => boolean;
   /** A name for which the service refuses a call. */
   refused?: string;
 }
@@ -41,7 +43,8 @@ function answer({ url }: WireCall): WireReply {
     impact.likelihood <= number('maxLikelihood', 3) &&
     impact.severity >= number('minSeverity', 2) &&
     impact.severity <= number('maxSeverity', 3);
-  const isNamed = ({ name }: Entity) => names.includes(name);
+  const { isSame = (entity, name) => entity === name } = world;
+  const isNamed = ({ name: entity }: Entity) => names.some(name => isSame(entity, name));
   const listed = world.events
     .map((entities, index) => ({ _id: `e-${index}`, taxonomicMatches: { impactedEntities: entities }, entities }))
     .filter(({ entities }) =>
@@ -143,7 +146,8 @@ test('each company gets exactly its own events even if a score is missing', asyn
 });
 
 test('a hundred companies share one call, or two if the result depends on how the service interprets its filter', async () => {
-  const companies = Array.from({ length: 100 }, (_, index) => `Company ${index}`);
+  // None is a part of another one.
+  const companies = Array.from({ length: 100 }, (_, index) => `Company ${index + 100}`);
   const hit = { likelihood: 3, severity: 2, rationale: '' };
   const spared = { likelihood: 0, severity: 0, rationale: '' };
   for (const reading of ['one', 'any'] as const) {
@@ -157,6 +161,69 @@ test('a hundred companies share one call, or two if the result depends on how th
     world = { companies, reading, events: entangled };
     expect(await compare({ first: 10, bounds: {} })).toMatchObject({ calls: 2 });
   }
+});
+
+const lower = (text: string) => text.toLowerCase();
+const withoutAccents = (text: string) => lower(text.normalize('NFKD').replace(/\p{M}/gu, ''));
+const comparisons: Readonly<Record<string, NonNullable<World['isSame']>>> = {
+  exactly: (entity, name) => entity === name,
+  'without case': (entity, name) => lower(entity) === lower(name),
+  'without case and accents': (entity, name) => withoutAccents(entity) === withoutAccents(name),
+  'in any Unicode form': (entity, name) => entity.normalize('NFC') === name.normalize('NFC'),
+  'by part': (entity, name) => entity.includes(name),
+  'by part without case': (entity, name) => lower(entity).includes(lower(name)),
+  'by its beginning': (entity, name) => entity.startsWith(name),
+  'as a part of the name': (entity, name) => name.includes(entity),
+};
+
+test.each(Object.keys(comparisons))(
+  'each company gets exactly its own events of a service that compares names %s',
+  async how => {
+    const isSame = comparisons[how] as NonNullable<World['isSame']>;
+    const names = [
+      'Acme',
+      'ACME',
+      'Acme Coatings',
+      'acme coatings gmbh',
+      'Café',
+      'Cafe\u0301',
+      'Cafe',
+      'Straße',
+      'STRASSE',
+      'Bolt',
+    ];
+    const high = { likelihood: 3, severity: 3, rationale: '' };
+    const entity = fc.record({
+      name: fc.constantFrom(...names, 'Acme Holding', 'Bolt and Acme'),
+      impact: fc.constant(high),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.shuffledSubarray(names, { minLength: 2 }),
+        fc.array(fc.array(entity, { minLength: 1, maxLength: 3 }), { maxLength: 8 }),
+        fc.constantFrom('one' as const, 'any' as const),
+        async (companies, events, reading) => {
+          world = { companies, events, reading, isSame };
+          const { calls } = await compare({ first: 5, bounds: {} });
+          expect(calls).toBeLessThanOrEqual(companies.length + 1);
+        },
+      ),
+      { numRuns: 40 },
+    );
+  },
+);
+
+test('names that are like no other share one call, although other names of the list are alike', async () => {
+  const high = { likelihood: 3, severity: 3, rationale: '' };
+  const others = Array.from({ length: 20 }, (_, index) => `Other ${index + 10} Works`);
+  const events = [...others, 'Acme', 'ACME'].map(name => [{ name, impact: high }]);
+  world = {
+    companies: [...others, 'Acme', 'ACME'],
+    events,
+    reading: 'one',
+    isSame: (one, two) => lower(one) === lower(two),
+  };
+  expect(await compare({ first: 5, bounds: {} })).toEqual({ calls: 3, companies: 22 });
 });
 
 test('a name that the service refuses takes no other company with it', async () => {

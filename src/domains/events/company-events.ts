@@ -26,8 +26,8 @@ type ReadAlone = (name: string) => Promise<EventPage>;
  * Reads the first events of many companies in as few calls as possible. Each company gets exactly what a call of its own would return.
  *
  * As many names as a URL can hold go into one call, because the service combines them with OR (docs/upstream-api.md: GET events, 1).
- * The impacted entities of each event then tell which companies it belongs to. A company whose events cannot be determined for certain gets
- * a call of its own. If every score is known and the list does not change, in the worst case, a group needs one call more than separate calls.
+ * The impacted entities of each event then tell which companies it belongs to. A company whose events cannot be determined for certain, such as one whose
+ * name is a part of another name, gets a call of its own. If every score is known and the list does not change, in the worst case, a group needs one call more than separate calls.
  * @param names of the companies, each once.
  */
 export async function readCompanyEvents(
@@ -89,13 +89,45 @@ async function readShared(
   const isComplete =
     new Set(events.map(({ id }) => id)).size === firstPage.totalItems &&
     pages.every(each => each.totalItems === firstPage.totalItems);
-  // If the service matches names differently, an event cannot be assigned to a company.
-  const names = new Set(group);
-  const isNamed = events.every(event => present(event.impactedEntities).some(({ name }) => names.has(name)));
+  const clear = isComplete ? clearNames(group, events) : [];
   const { unfilteredTotalItems } = firstPage;
   const shared = { events, unfilteredTotalItems, position: commonPosition(pages) };
-  return isComplete && isNamed ? split(group, request, shared, alone) : nothing;
+  return clear.length > 0 ? split(clear, request, shared, alone) : nothing;
 }
+
+/**
+ * The names of which the events are the same however the service compares names: whole or by part, with or without case, accents and signs. None where
+ * it has found an event by no name of the group.
+ */
+function clearNames(group: readonly string[], events: readonly Event[]): readonly string[] {
+  const plainNames = group.map(name => [name, plain(name)] as const);
+  const plainGroup = new Set(plainNames.map(([, text]) => text));
+  const near = new Map<string, readonly string[]>();
+  const namesNear = (entity: string) => {
+    const text = plain(entity);
+    // Also part of a name, but only where it is another name: a service that looks for parts is asked for whole names.
+    const isNear = (name: string) => text.includes(name) || (plainGroup.has(text) && name.includes(text));
+    const found = near.get(entity) ?? plainNames.filter(([, name]) => isNear(name)).map(([name]) => name);
+    near.set(entity, found);
+    return found;
+  };
+  const unclear = new Set<string>();
+  for (const event of events) {
+    const entities = new Set(present(event.impactedEntities).map(({ name }) => name));
+    const found = [...entities].flatMap(namesNear);
+    if (found.length === 0) return [];
+    for (const name of found) if (!entities.has(name)) unclear.add(name);
+  }
+  return group.filter(name => !unclear.has(name));
+}
+
+/** A text without what a comparison may ignore. */
+const plain = (text: string) =>
+  text
+    .normalize('NFKD')
+    .replace(/[^\p{L}\p{N}]+/gu, '')
+    .toUpperCase()
+    .toLowerCase();
 
 /**
  * Splits the events of a group by company. `strict` is what a company gets if name and scores must match the same impacted entity, `loose` if two may

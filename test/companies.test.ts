@@ -247,6 +247,123 @@ describe('an export', () => {
   });
 });
 
+describe('one domain in several forms', () => {
+  const market = [
+    { domain: 'Example.com', name: 'First', score: 1, operatesIn: ['de'] },
+    { domain: 'example.com', name: 'Second', score: 3, operatesIn: ['fr'] },
+    { domain: 'example.com.', name: 'Third', score: 2 },
+    { domain: 'm\u00fcnchen.example', name: 'Fourth' },
+    { domain: 'xn--mnchen-3ya.example', name: 'Fifth' },
+    { domain: 'mu\u0308nchen.example.', name: 'Sixth' },
+    { name: 'Bad', domain: 'bad.example', naics: [{ code: {} }], operatesIn: 'x', dunsNumbers: 'y' },
+  ];
+  let own: TestGateway;
+  const service = fakeWire(({ path }) => {
+    if (path.endsWith('/companies')) return { body: { data: market } };
+    if (path.endsWith('/esg')) return { body: { data: [{ domain: 'EXAMPLE.com.', share: 1 }] } };
+    return { body: { downloadLink: 'https://files.example/1.csv' } };
+  });
+  beforeAll(async () => {
+    own = await startGateway({ wire: service.wire });
+  });
+  afterAll(() => own.close());
+
+  test('is one company in lists, facets and filters', async () => {
+    const domains = ['EXAMPLE.COM.', 'xn--mnchen-3ya.example'];
+    const { data, errors } = await own.query(
+      `query ($domains: [String!]) { market(id: 1) {
+        companies(first: 10) { totalCount nodes { id nodeId name esg } }
+        sorted: companies(orderBy: { field: SCORE, direction: DESC }) { nodes { name } }
+        filtered: companies(filter: { domains: $domains }) { nodes { name } }
+        companyFacets { operatesIn { value count } }
+      } }`,
+      { domains },
+    );
+    expect(errors).toBeUndefined();
+    const { companies, sorted, filtered, companyFacets } = data.market;
+    const namesOf = ({ nodes }: { nodes: { name: string }[] }) => nodes.map(({ name }) => name);
+    expect([companies.totalCount, namesOf(companies)]).toEqual([3, ['First', 'Fourth', 'Bad']]);
+    expect(companies.nodes.map(({ id }: { id: string }) => id).slice(0, 2)).toEqual([
+      '1:example.com',
+      '1:xn--mnchen-3ya.example',
+    ]);
+    expect(companies.nodes[0].esg).toEqual({ domain: 'EXAMPLE.com.', share: 1 });
+    expect(namesOf(sorted)).toEqual(['First', 'Bad', 'Fourth']);
+    expect(namesOf(filtered)).toEqual(['First', 'Fourth']);
+    expect(companyFacets.operatesIn).toEqual([{ value: 'de', count: 1 }]);
+    for (const { nodeId, name } of companies.nodes) {
+      const found = await own.query('query ($id: ID!) { node(nodeId: $id) { ... on Company { name } } }', {
+        id: nodeId,
+      });
+      expect(found.data.node).toEqual({ name });
+    }
+  });
+
+  test.each(['example.com', 'EXAMPLE.com', 'Example.com.'])('is found as %s', async domain => {
+    const { data } = await own.query(
+      'query ($domain: String!) { market(id: 1) { company(domain: $domain) { name } } }',
+      {
+        domain,
+      },
+    );
+    expect(data.market.company).toEqual({ name: 'First' });
+  });
+
+  test.each(['münchen.example', 'MU\u0308NCHEN.example.', 'xn--mnchen-3ya.example'])('is found as %s', async domain => {
+    const { data } = await own.query(
+      'query ($domain: String!) { market(id: 1) { company(domain: $domain) { name } } }',
+      {
+        domain,
+      },
+    );
+    expect(data.market.company).toEqual({ name: 'Fourth' });
+  });
+
+  test.each([
+    [{ matching: {} }, ['Example.com', 'münchen.example', 'bad.example']],
+    [{ visible: { first: 2 } }, ['Example.com', 'münchen.example']],
+    [{ domains: ['Example.com', 'example.com.', 'EXAMPLE.com'] }, ['example.com']],
+    [{ domains: ['MÜNCHEN.example', 'xn--mnchen-3ya.example', 'other.example'] }, ['münchen.example', 'other.example']],
+  ])('is one row of a CSV file: %j', async (selection, sent) => {
+    service.calls.length = 0;
+    const { data, errors } = await own.query(
+      'mutation ($input: ExportMarketCsvInput!) { exportMarketCsv(input: $input) { selected } }',
+      { input: { marketId: 1, companies: selection } },
+    );
+    expect([errors, data.exportMarketCsv.selected]).toEqual([undefined, sent.length]);
+    expect(JSON.parse(service.calls.at(-1)?.body ?? '')).toEqual({ domainList: sent });
+  });
+});
+
+describe('names', () => {
+  const names = ['Zeta', 'E\u0301clair', 'apple', '\u00c9cole', 'Eclair', 'Apple', 'Ecole', null, 'Z\u00fcrich'];
+  let own: TestGateway;
+  beforeAll(async () => {
+    const records = names.map((name, index) => ({ domain: `c${index}.example`, name }));
+    own = await startGateway({ wire: fakeWire(() => ({ body: { data: records } })).wire });
+  });
+  afterAll(() => own.close());
+
+  test.each([
+    ['ASC', ['apple', 'Apple', 'Eclair', 'E\u0301clair', 'Ecole', '\u00c9cole', 'Zeta', 'Z\u00fcrich', null]],
+    ['DESC', ['Z\u00fcrich', 'Zeta', '\u00c9cole', 'Ecole', 'E\u0301clair', 'Eclair', 'apple', 'Apple', null]],
+  ])('are in the order of a dictionary (%s)', async (direction, expected) => {
+    const { data } = await own.query(
+      'query ($by: CompanyOrder) { market(id: 1) { companies(orderBy: $by) { nodes { name } } } }',
+      { by: { field: 'NAME', direction } },
+    );
+    expect(data.market.companies.nodes.map(({ name }: { name: string }) => name)).toEqual(expected);
+  });
+
+  test.each(['e\u0301c', '\u00e9C', '\u00c9c'])('are searched in any form of Unicode (%s)', async search => {
+    const { data } = await own.query(
+      'query ($search: String) { market(id: 1) { companies(filter: { search: $search }) { nodes { name } } } }',
+      { search },
+    );
+    expect(data.market.companies.nodes).toEqual([{ name: 'E\u0301clair' }, { name: '\u00c9cole' }]);
+  });
+});
+
 describe('ESG data', () => {
   let body = '';
   const service = fakeWire(({ url }) =>

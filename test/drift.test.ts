@@ -4,7 +4,7 @@ import { csvExport } from '../src/domains/companies/model.js';
 import { observation, eventPage as pageModel } from '../src/domains/events/model.js';
 import { marketRecord } from '../src/domains/markets/model.js';
 import { boundedJson } from '../src/lib/json.js';
-import { readTime } from '../src/lib/time.js';
+import { instantOf, readTime } from '../src/lib/time.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { overSse } from './support/streams.js';
@@ -984,6 +984,17 @@ describe('a time', () => {
     expect(utcTime.parse(text)).toBe(expected);
     expect(readTime(text)).toBe(expected);
     expect(Date.parse(expected)).not.toBeNaN();
+  });
+
+  test.each([
+    ['2026-01-31T08:30:00Z', '2026-01-31T08:30:00+00:00'],
+    ['2026-01-31T08:30:00.000Z', '2026-01-31T08:30:00-00:00'],
+    ['2026-01-31T08:30:00.120Z', '2026-01-31T10:30:00.12+02:00'],
+    ['2026-01-31T00:30:00.123456789Z', '2026-01-30T21:00:00.1234567890-03:30'],
+  ])('%s is the same as %s, and not as a later one', (one, other) => {
+    expect(instantOf(one)).toBe(instantOf(other));
+    expect(Date.parse(instantOf(one))).toBe(Date.parse(other));
+    expect(instantOf(one)).not.toBe(instantOf(one.replace('Z', one.includes('.') ? '1Z' : '.000000001Z')));
   });
 
   test('may have a hundred characters', () => {

@@ -46,6 +46,20 @@ describe.each<[string, Compare]>([
 ])('when the service lists events %s', (_, order) => {
   const list = () => listIn(order);
 
+  test('sends nothing again because a time is written in another way', async () => {
+    const service = list();
+    service.set('a', '2026-03-10T09:59:00.000Z');
+    let tail = await follow(service.read, undefined, at('2026-03-10T10:00:00Z'));
+    for (const time of ['09:59:00+00:00', '10:59:00.0+01:00', '09:59:00Z', '09:59:00.000Z', '09:59:00.000000Z']) {
+      service.set('a', `2026-03-10T${time}`);
+      tail = await follow(service.read, tail, at('2026-03-10T10:00:30Z'));
+      expect(told(tail)).toEqual([]);
+    }
+    service.set('a', '2026-03-10T09:59:00.0001Z');
+    tail = await follow(service.read, tail, at('2026-03-10T10:00:30Z'));
+    expect(told(tail)).toEqual(['a 2026-03-10T09:59:00.0001Z']);
+  });
+
   test('sends nothing that was there before, then each update once, oldest first', async () => {
     const service = list();
     service.set('a', '2026-03-10T09:00:00.000Z');

@@ -384,6 +384,24 @@ describe('registered endpoints', () => {
     expect(await read()).toEqual({ endpointName: crm, endpoint: null });
   });
 
+  test('have names that can be seen, and are one name in each form of Unicode', async () => {
+    const composed = `caf\u00e9 ${crm}`;
+    const decomposed = composed.normalize('NFD');
+    const made = await register('https://crm.example/', { name: decomposed });
+    expect(made.data.registerExportEndpoint.endpoint.name).toBe(composed);
+    expect(fault(await register('https://crm.example/', { name: composed }))).toBe('CONFLICT');
+    const removed = await gateway.query(deleteMutation, { name: decomposed }, admin);
+    expect(removed.errors).toBeUndefined();
+    for (const name of ['\u200b', '\u2060', '\u00ad', ' \u200b\ufeff', '\u3164', '\u2800', '\u034f', '\u00a0']) {
+      expect([name, fault(await register('https://crm.example/', { name }))]).toEqual([
+        name,
+        'BAD_USER_INPUT input.name',
+      ]);
+    }
+    expect(fault(await register('https://crm.example/', { name: `\u200d${crm}` }))).toBeUndefined();
+    await gateway.query(deleteMutation, { name: `\u200d${crm}` }, admin);
+  });
+
   test('accept names, URLs, descriptions and headers up to their bounds', async () => {
     const change = {
       headers: Array.from({ length: 8 }, (_, index) => ({ name: `X-${index}`, value: longest.slice('X-0'.length) })),

@@ -14,7 +14,7 @@ const models: Readonly<Record<number, string>> = {
   2: 'IgCYzOP_vH-m',
   3: 'DWXMdN0zmU9L',
   4: 'XG6nE-RyoGLs',
-  5: 'AgV6EgO_Ig5D',
+  5: 'WBtfiIfxP3dg',
 };
 
 /** The clients and feeds of the domains, and the formats of cache entries and messages. */

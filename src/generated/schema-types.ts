@@ -181,7 +181,7 @@ export type CompanyFacets = {
 export type CompanyFilter = {
   /** Range of `Company.actualRevenue`. A company without this value does not match any range. */
   readonly actualRevenue?: InputMaybe<FloatRange>;
-  /** Internet domains, at most 10,000. Case does not matter. Left out or null: any. Empty: no company. */
+  /** Internet domains, at most 10,000, in any form. Left out or null: any. Empty: no company. */
   readonly domains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** NAICS codes, at most 1,000, each at most 10 characters. A code also matches every longer code that begins with it. Left out, null or empty: any. */
   readonly naics?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
@@ -189,7 +189,7 @@ export type CompanyFilter = {
   readonly operatesIn?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** Range of `Company.overallMomentum`. A company without this value does not match any range. */
   readonly overallMomentum?: InputMaybe<FloatRange>;
-  /** Text that must occur in name, domain or description, at most 100 characters. Case does not matter. */
+  /** Text that must occur in name, domain or description, at most 100 characters. Case and the form of Unicode do not matter. */
   readonly search?: InputMaybe<Scalars['String']['input']>;
 };
 
@@ -207,7 +207,7 @@ export type CompanyOrderField =
   | 'ACTUAL_REVENUE'
   /** By `Company.domain`. Case does not matter. */
   | 'DOMAIN'
-  /** By `Company.name`. Case does not matter. */
+  /** By `Company.name`, as an English dictionary orders names. Case does not matter. */
   | 'NAME'
   /** By `Company.overallMomentum`. */
   | 'OVERALL_MOMENTUM'
@@ -241,7 +241,7 @@ export type CompanyReviewStatus =
 export type CompanySelection =
   /** All companies of the market. Must be `true`. */
   { readonly all: Scalars['Boolean']['input']; readonly domains?: never; readonly matching?: never; readonly visible?: never; }
-  |  /** Internet domains of the companies, 1 to 10,000. Case does not matter. */
+  |  /** Internet domains of the companies, 1 to 10,000, in any form. */
   { readonly all?: never; readonly domains: ReadonlyArray<Scalars['String']['input']>; readonly matching?: never; readonly visible?: never; }
   |  /** All companies that match a filter, on all pages. */
   { readonly all?: never; readonly domains?: never; readonly matching: CompanyFilter; readonly visible?: never; }

@@ -1,4 +1,3 @@
-import { domainToASCII } from 'node:url';
 import {
   type ASTNode,
   type FieldNode,
@@ -20,6 +19,7 @@ import {
   visit,
 } from 'graphql';
 import { BadUserInput } from '../errors.js';
+import { distinctDomains, domainKey } from '../lib/domain.js';
 import { oncePerValue } from '../lib/run.js';
 import { boundedList, type ListCoordinate } from './limits/list-bounds.js';
 
@@ -59,16 +59,20 @@ export function marketId(id: string, argument = 'id'): string {
   return id;
 }
 
-/** Text that is sent to the service unchanged. @throws BadUserInput if it is empty, too long, or contains control characters. */
+/** What can be seen of a text. The blank of Braille is a symbol. */
+const visible = /[^\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+/** Text that is sent to the service unchanged. @throws BadUserInput if nothing of it is visible, it is too long, or contains control characters. */
 export function plainText(text: string, argument: string, maxLength = maxTextLength): string {
   if (text.trim() === '') throw new BadUserInput(argument, 'must not be empty');
   if (text.length > maxLength) throw new BadUserInput(argument, `must be at most ${maxLength} characters`);
+  if (!visible.test(text)) throw new BadUserInput(argument, 'must have a visible character');
   // In place of half a surrogate pair, or of bytes that were no text: the service cannot find it.
   if (/[\p{Cc}\ufffd]/u.test(text)) throw new BadUserInput(argument, 'must not contain control characters');
   return text;
 }
 
-/** Internet domains without duplicates, in the given order. @throws BadUserInput if there is none, or one is invalid. */
+/** Internet domains without duplicates, in the given order, each as it is written first. @throws BadUserInput if there is none, or one is invalid. */
 export function checkedDomains(
   coordinate: ListCoordinate,
   domains: readonly string[],
@@ -76,14 +80,11 @@ export function checkedDomains(
 ): readonly string[] {
   if (domains.length === 0) throw new BadUserInput(argument, 'must contain at least 1 domain');
   for (const [index, domain] of boundedList(coordinate, domains, argument).entries()) {
-    const plain = domain.toLowerCase();
-    // Only internationalized names are converted. For ASCII input the parser would repair what is not a domain.
-    const ascii = /[^\x21-\x7e]/.test(plain) ? domainToASCII(plain) : plain;
-    if (!domainName.test(ascii)) {
+    if (!domainName.test(domainKey(domain))) {
       throw new BadUserInput(`${argument}.${index}`, 'must be a domain name such as example.com');
     }
   }
-  return [...new Set(domains)];
+  return distinctDomains(domains);
 }
 
 /** Whether `@skip` or `@include` leaves a selection out. @param variables coerced. */

@@ -4,6 +4,13 @@ export const dayMs = 24 * 60 * 60 * 1_000;
 /** A time in milliseconds since 1970 as `2026-01-31T08:30:00.123Z`. */
 export const iso = (time: number): string => new Date(time).toISOString();
 
+/** A time of `readTime`, to the last of its digits, in the one form that equal times share. */
+export function instantOf(time: string): string {
+  const [, digits = ''] = /\.(\d*[1-9])?/.exec(time) ?? [];
+  const seconds = Math.floor(Date.parse(time) / 1_000) * 1_000;
+  return iso(seconds).replace('.000Z', digits === '' ? 'Z' : `.${digits}Z`);
+}
+
 /** Whether a text such as `2026-02-29` is a day that exists. */
 export function isCalendarDay(text: string): boolean {
   const date = new Date(`${text}T00:00:00Z`);

@@ -1,15 +1,18 @@
 import type { Scope } from '../../auth/credentials.js';
 import { marketRead, type Reader } from '../../data/reader.js';
-import { isLeftOut, type LeftOut, presentOnce } from '../../data/upstream/schema-drift.js';
+import { isLeftOut, presentOnce } from '../../data/upstream/schema-drift.js';
 import type { Write } from '../../data/writer.js';
 import { BadUserInput } from '../../errors.js';
 import type { CompanyPageInput, CompanySelection } from '../../generated/schema-types.js';
 import { type ListId, listId, pageRequest, windowOf } from '../../graphql/connection.js';
 import { checkedDomains } from '../../graphql/input.js';
+import { domainKey } from '../../lib/domain.js';
 import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
 import {
   type Companies,
+  type CompanyList,
   companiesByDomain,
+  distinctCompanies,
   exportedCompanies,
   facetsOf,
   preparedFilter,
@@ -25,20 +28,20 @@ export interface Company extends CompanyRecord {
 /** Which companies of a market to list, and in which order. */
 type CompanyListing = Pick<CompanyPageInput, 'filter' | 'orderBy'>;
 
-/** Also with those that cannot be read. */
-type CompanyList = readonly (CompanyRecord | LeftOut)[];
-
 const maxDomainsInMessage = 5;
 
 /** The reads of the companies domain for one request. @param client whose requests they are: clients take turns in computing lists. */
 export function createCompaniesLoaders({ read }: Reader, client: Scope | undefined) {
   /** GET /v2/markets/{id}/companies: all companies of the market. */
   const all = (marketId: string) =>
-    read({
-      ...marketRead(marketId, { family: 'companies', path: `/v2/markets/${marketId}/companies` }, companyList),
-      onlyPublished: true,
-      pieces: companyPieces,
-    });
+    andThen(
+      read({
+        ...marketRead(marketId, { family: 'companies', path: `/v2/markets/${marketId}/companies` }, companyList),
+        onlyPublished: true,
+        pieces: companyPieces,
+      }),
+      companies => distinctCompanies(companies),
+    );
   const lists = new Map<string, MaybePromise<CompanyList>>();
 
   /**
@@ -124,9 +127,9 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
     /** The values of the companies that match a filter. @throws BadUserInput if the filter is invalid, before the service is called. */
     facets: (marketId: string, listing: Pick<CompanyListing, 'filter'>) =>
       andThen(readable(marketId, listing), companies => runYielding(client, () => facetsOf(companies))),
-    /** The company with this domain. Case does not matter. */
+    /** The company with this domain, however it is written. */
     byDomain: (marketId: string, domain: string) =>
-      andThen(readable(marketId, {}), companies => companiesByDomain(companies).get(domain.toLowerCase())),
+      andThen(readable(marketId, {}), companies => companiesByDomain(companies).get(domainKey(domain))),
     /** GET /v2/markets/{id}/esg. */
     esg: (marketId: string) =>
       read({
@@ -149,17 +152,17 @@ export function companyListId(
   return listId('companies', marketId, preparedFilter(filter ?? noConditions, filterArgument).key, order);
 }
 
-/** The domains of a selection, in lower case, checked, without duplicates. @throws BadUserInput */
+/** The domains of a selection, in lower case and without a dot at the end, checked, without duplicates. @throws BadUserInput */
 export function selectedDomains(domains: readonly string[], argument: string): readonly string[] {
-  const lowerCase = domains.map(domain => domain.toLowerCase());
-  return checkedDomains('CompanySelection.domains', lowerCase, `${argument}.domains`);
+  const checked = checkedDomains('CompanySelection.domains', domains, `${argument}.domains`);
+  return checked.map(domain => domain.toLowerCase().replace(/\.$/, ''));
 }
 
 function withDomains(companies: Companies, domains: readonly string[], argument: string): Companies {
-  const wanted = new Set(domains);
+  const wanted = new Set(domains.map(domainKey));
   const known = companiesByDomain(companies);
-  const missing = [...wanted].filter(domain => !known.has(domain));
-  if (missing.length === 0) return companies.filter(({ domain }) => wanted.has(domain.toLowerCase()));
+  const missing = domains.filter(domain => !known.has(domainKey(domain)));
+  if (missing.length === 0) return companies.filter(({ domain }) => wanted.has(domainKey(domain)));
   const some = missing.slice(0, maxDomainsInMessage).join(', ');
   throw new BadUserInput(argument, `${missing.length} of the domains are not in the market: ${some}`);
 }

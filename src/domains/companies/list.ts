@@ -1,29 +1,45 @@
 import { hash } from 'node:crypto';
-import { known, present } from '../../data/upstream/schema-drift.js';
+import { isLeftOut, known, type LeftOut, present } from '../../data/upstream/schema-drift.js';
 import { BadUserInput } from '../../errors.js';
 import type { CompanyFilter, CompanyOrder, FloatRange } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import { countValues } from '../../lib/count-values.js';
+import { domainKey } from '../../lib/domain.js';
 import { histogramOf } from '../../lib/histogram.js';
 import { oncePerValue } from '../../lib/run.js';
 import type { CompanyRecord } from './model.js';
 
 export type Companies = readonly CompanyRecord[];
+/** Also with those that cannot be read. */
+export type CompanyList = readonly (CompanyRecord | LeftOut)[];
 
 const maxCodeLength = 10;
 /** To search a text that repeats itself takes a time that grows with the length of both. */
 const maxSearchLength = 100;
 
-/** The text that a search looks at, in lower case. */
+/** A text as a search compares it: in lower case, and in one form of Unicode. */
+const searchable = (text: string) => text.normalize().toLowerCase().normalize();
+
+/** The text that a search looks at. */
 const searchText = oncePerValue(({ name, domain, description }: CompanyRecord) =>
-  [name, domain, description].join('\n').toLowerCase(),
+  searchable([name, domain, description].join('\n')),
 );
 
-/** The companies by their lower-case domain; the first one if several share a domain. Computed once for each list. */
+/** The companies of a list, each domain once: the first record that can be read counts. Computed once for each list. */
+export const distinctCompanies = oncePerValue((companies: CompanyList): CompanyList => {
+  const domains = new Set<string>();
+  const distinct = companies.filter(company => {
+    const before = domains.size;
+    return isLeftOut(company) || domains.add(domainKey(company.domain)).size > before;
+  });
+  return distinct.length < companies.length ? distinct : companies;
+});
+
+/** The companies by what identifies their domains. Computed once for each list. */
 export const companiesByDomain = oncePerValue(
   (companies: Companies): ReadonlyMap<string, CompanyRecord> =>
-    new Map(companies.map(company => [company.domain.toLowerCase(), company] as const).reverse()),
+    new Map(companies.map(company => [domainKey(company.domain), company])),
 );
 
 /** An operation that uses a variable in several places passes the same filter to each. */
@@ -37,21 +53,27 @@ export function preparedFilter(filter: CompanyFilter, argument: string) {
 }
 
 function prepare(filter: CompanyFilter, argument: string) {
-  const setOf = (member: 'domains' | 'operatesIn' | 'naics', maxLength?: number): ReadonlySet<string> | undefined => {
+  const setOf = (
+    member: 'domains' | 'operatesIn' | 'naics',
+    keyOf: (value: string) => string,
+    maxLength?: number,
+  ): ReadonlySet<string> | undefined => {
     const [given, at] = [filter[member], `${argument}.${member}`];
     // An empty list of facets means any; one of domains selects nothing.
     if (given == null || (given.length === 0 && member !== 'domains')) return undefined;
     const bounded = boundedList(`CompanyFilter.${member}`, given, at);
-    return new Set(bounded.map((value, index) => plainText(value, `${at}.${index}`, maxLength).toLowerCase()));
+    return new Set(bounded.map((value, index) => keyOf(plainText(value, `${at}.${index}`, maxLength))));
   };
   const text =
-    filter.search == null ? undefined : plainText(filter.search, `${argument}.search`, maxSearchLength).toLowerCase();
-  const [domains, countries, codes] = [setOf('domains'), setOf('operatesIn'), setOf('naics', maxCodeLength)];
+    filter.search == null ? undefined : searchable(plainText(filter.search, `${argument}.search`, maxSearchLength));
+  const domains = setOf('domains', domainKey);
+  const countries = setOf('operatesIn', searchable);
+  const codes = setOf('naics', searchable, maxCodeLength);
   const lengths = codes && [...new Set([...codes].map(code => code.length))];
   const revenue = checkedRange(filter.actualRevenue, `${argument}.actualRevenue`);
   const momentum = checkedRange(filter.overallMomentum, `${argument}.overallMomentum`);
   const matches = (company: CompanyRecord) =>
-    (domains === undefined || domains.has(company.domain.toLowerCase())) &&
+    (domains === undefined || domains.has(domainKey(company.domain))) &&
     (countries === undefined || present(company.operatesIn).some(country => countries.has(country))) &&
     (codes === undefined ||
       present(company.naics).some(({ code }) => lengths?.some(length => codes.has(code.slice(0, length))))) &&
@@ -86,16 +108,22 @@ function isWithin(number: CompanyRecord['score'], [min, max]: Ends): boolean {
 type SortKey = (company: CompanyRecord) => string | number | null;
 
 /** Sorts a list in both directions, each once for each list, however many requests need it. */
-const sorters = (keyOf: SortKey) => ({
-  ASC: oncePerValue((companies: Companies) => sort(companies, keyOf, 1)),
-  DESC: oncePerValue((companies: Companies) => sort(companies, keyOf, -1)),
+const sorters = (keyOf: SortKey, compareKeys = compare) => ({
+  ASC: oncePerValue((companies: Companies) => sort(companies, keyOf, compareKeys, 1)),
+  DESC: oncePerValue((companies: Companies) => sort(companies, keyOf, compareKeys, -1)),
 });
+
+/** The order of names is the same in each gateway, wherever it runs. */
+const names = new Intl.Collator('en', { sensitivity: 'accent' });
 
 /** What each field compares. Case does not matter. */
 const sortersByField = {
   SCORE: sorters(({ score }) => known(score)),
-  NAME: sorters(({ name }) => name?.toLowerCase() ?? null),
-  DOMAIN: sorters(({ domain }) => domain.toLowerCase()),
+  NAME: sorters(
+    ({ name }) => name,
+    (one, other) => names.compare(`${one}`, `${other}`),
+  ),
+  DOMAIN: sorters(({ domain }) => domainKey(domain)),
   OVERALL_MOMENTUM: sorters(({ overallMomentum }) => known(overallMomentum)),
   ACTUAL_REVENUE: sorters(({ actualRevenue }) => known(actualRevenue)),
 };
@@ -104,19 +132,19 @@ const sortersByField = {
 export const sortedCompanies = (companies: Companies, { field, direction }: CompanyOrder): Companies =>
   sortersByField[field][direction](companies);
 
-function sort(companies: Companies, keyOf: SortKey, sign: 1 | -1): Companies {
+function sort(companies: Companies, keyOf: SortKey, compareKeys: typeof compare, sign: 1 | -1): Companies {
   return companies
-    .map(company => ({ company, key: keyOf(company), domain: company.domain.toLowerCase() }))
+    .map(company => ({ company, key: keyOf(company), domain: domainKey(company.domain) }))
     .sort((one, other) => {
-      if (one.key === other.key) return compare(one.domain, other.domain);
-      if (one.key === null) return 1;
-      if (other.key === null) return -1;
-      return sign * compare(one.key, other.key);
+      if (one.key === null || other.key === null) {
+        return Number(one.key === null) - Number(other.key === null) || compare(one.domain, other.domain);
+      }
+      return sign * compareKeys(one.key, other.key) || compare(one.domain, other.domain);
     })
     .map(({ company }) => company);
 }
 
-function compare<T extends string | number>(one: T, other: T): number {
+function compare(one: string | number, other: string | number): number {
   if (one === other) return 0;
   return one < other ? -1 : 1;
 }

@@ -9,6 +9,7 @@ import {
   webUrl,
   withAttributes,
 } from '../../data/upstream/schema-drift.js';
+import { domainKey } from '../../lib/domain.js';
 import { oncePerValue } from '../../lib/run.js';
 
 const text = z.string();
@@ -71,12 +72,12 @@ export const csvExport = z
   .preprocess(unwrapped, z.object({ downloadLink: webUrl }))
   .transform(({ downloadLink }) => downloadLink);
 
-/** The parts of a market's ESG data by the lower-case domain of their company. Computed once for each body. */
+/** The parts of a market's ESG data by what identifies the domain of their company. Computed once for each body. */
 const partsByDomain = oncePerValue((data: Esg): ReadonlyMap<string, Esg> => {
   const parts = new Map<string, Esg>();
   const add = (domain: unknown, part: unknown) => {
     if (typeof domain !== 'string' || !isRecord(part)) return;
-    const key = domain.toLowerCase();
+    const key = domainKey(domain);
     if (!parts.has(key)) parts.set(key, part);
   };
   for (const [member, value] of Object.entries(data)) {
@@ -88,7 +89,7 @@ const partsByDomain = oncePerValue((data: Esg): ReadonlyMap<string, Esg> => {
 
 /** A company's part of its market's ESG data: a record in any list with its domain, or a member named after its domain. Null if there is neither. */
 export function esgOf(data: Esg, domain: string): Esg | null {
-  return partsByDomain(data).get(domain.toLowerCase()) ?? null;
+  return partsByDomain(data).get(domainKey(domain)) ?? null;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

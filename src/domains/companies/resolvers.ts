@@ -3,6 +3,7 @@ import type { Resolvers } from '../../generated/resolver-types.js';
 import { connectionPage, pageRequest } from '../../graphql/connection.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
+import { domainKey } from '../../lib/domain.js';
 import { andThen } from '../../lib/run.js';
 import { type Company, companyListId, exportCsvWrite, selectedDomains } from './client.js';
 import { esgOf } from './model.js';
@@ -27,12 +28,11 @@ export const companiesResolvers: Resolvers = {
           ? (await loaders.companies.selected(id, companies, 'input.companies')).map(({ domain }) => domain)
           : selectedDomains(companies.domains, 'input.companies');
       metadata.forbidStale();
-      const domainList = [...new Set(domains)];
-      return { downloadLink: await writer.write(exportCsvWrite(id, domainList)), selected: domainList.length };
+      return { downloadLink: await writer.write(exportCsvWrite(id, domains)), selected: domains.length };
     },
   },
   Company: {
-    id: ({ marketId, domain }) => `${marketId}:${domain.toLowerCase()}`,
+    id: ({ marketId, domain }) => `${marketId}:${domainKey(domain)}`,
     market: ({ marketId }) => ({ id: marketId }),
     esg: ({ marketId, domain }, _, { loaders }) => andThen(loaders.companies.esg(marketId), esg => esgOf(esg, domain)),
   },
@@ -41,7 +41,7 @@ export const companiesResolvers: Resolvers = {
 /** How companies are identified. */
 export const companiesNodes = {
   Company: {
-    parts: ({ marketId, domain }: Company) => [marketId, domain.toLowerCase()],
+    parts: ({ marketId, domain }: Company) => [marketId, domainKey(domain)],
     find: ([id = '', domain = ''], context) => companyOf(marketId(id), domain, context),
   },
 } satisfies NodeTypes<Context>;

@@ -3,9 +3,10 @@ import { jobsTag, marketTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
 import { readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
-import { known, present } from '../../data/upstream/schema-drift.js';
+import { known, mapPresent, present } from '../../data/upstream/schema-drift.js';
 import type { WriterDeps } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
+import { instantOf } from '../../lib/time.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
 import { jobsRead, runsOf } from './client.js';
 import { nextHistory, type ProgressHistory } from './estimate.js';
@@ -31,6 +32,15 @@ function endedRecently({ endTime }: Job): boolean {
   return time === null || Math.abs(Date.now() - Date.parse(time)) < recentMs;
 }
 
+/** Without the history, which is not sent: it differs each time where the service lists one job twice. Times may be written in several ways. */
+const shownOf = (state: JobProgress) => ({
+  ...state,
+  history: null,
+  jobs: mapPresent(state.jobs, ({ startTime, endTime, ...job }) => [job, ...[startTime, endTime].map(plainTime)]),
+});
+
+const plainTime = (time: Job['endTime']) => (typeof time === 'string' ? instantOf(time) : time);
+
 type FeedDeps = WriterDeps & { readonly polling: Polling };
 
 /** The jobs of a phase, until the last one has ended. @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, BAD_USER_INPUT. */
@@ -55,8 +65,7 @@ export const jobProgress =
           const history = nextHistory(last?.history, readable, Date.now());
           return { marketId, phase, jobs, unlisted, finished, history };
         },
-        // Without the history, which is not sent: it differs each time where the service lists one job twice.
-        same: (one, other) => isDeepStrictEqual({ ...one, history: null }, { ...other, history: null }),
+        same: (one, other) => isDeepStrictEqual(shownOf(one), shownOf(other)),
         isFinal: ({ finished }) => finished,
         generation: () => deps.cache.generations.settled(jobsTag(marketId)),
       },

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { known } from '../../data/upstream/schema-drift.js';
 import { Vector } from '../../data/vector.js';
 import { maxPageSize } from '../../graphql/input.js';
-import { dayMs } from '../../lib/time.js';
+import { dayMs, instantOf } from '../../lib/time.js';
 import { type Event, type ListPosition, newestVersions, updatedAt, withVector } from './model.js';
 
 /** An event as of one update. `key` identifies the update; `foundAt` is the time of the gateway, in milliseconds since 1970. */
@@ -57,7 +57,10 @@ const maxPolled = 10_000;
 export const maxReads = 3;
 
 /** Identifies one update of one event. */
-export const updateKey = ({ id, lastUpdated }: Event): string => `${known(lastUpdated) ?? ''} ${id}`;
+export function updateKey({ id, lastUpdated }: Event): string {
+  const time = known(lastUpdated);
+  return `${time === null ? '' : instantOf(time)} ${id}`;
+}
 
 /** The time of an update, in milliseconds since 1970. */
 export const updateTime = (key: string): number => Date.parse(key.slice(0, key.indexOf(' '))) || 0;

@@ -55,11 +55,11 @@ export const exportsResolvers: Resolvers = {
     },
     async updateExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
-      const { endpoint, description, headers } = input;
-      checkedName(endpoint, 'input.endpoint');
+      const { description, headers } = input;
+      const endpoint = checkedName(input.endpoint, 'input.endpoint');
       if (description != null) plainText(description, 'input.description', maxDescriptionLength);
       const checked = headers && checkedHeaders('UpdateExportEndpointInput.headers', headers, 'input.headers');
-      return { endpoint: await context.exports.update(team, { ...input, headers: checked ?? null }) };
+      return { endpoint: await context.exports.update(team, { ...input, endpoint, headers: checked ?? null }) };
     },
     async rotateExportEndpointSecret(_, { input }, context) {
       const team = administeredTeam(context);
@@ -141,8 +141,8 @@ const requestedBy = ({ credential, metadata }: Context) => ({
   span: metadata.operation.span,
 });
 
-/** A name or a key. @throws BadUserInput */
-const checkedName = (text: string, argument: string) => plainText(text, argument, maxNameLength);
+/** A name or a key, in one form of Unicode. @throws BadUserInput */
+const checkedName = (text: string, argument: string) => plainText(text, argument, maxNameLength).normalize();
 
 const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string | null }) =>
   idempotencyKey == null ? null : checkedName(idempotencyKey, 'input.idempotencyKey');
@@ -175,11 +175,11 @@ function testUser(context: Context): ExportUser {
 
 /** Whether an export matches a filter. @throws BadUserInput for an invalid filter. */
 function matcherOf(filter: ExportFilter | null | undefined): (record: ExportRecord) => boolean {
-  const { endpoint, outcome, marketId: market } = filter ?? {};
-  if (endpoint != null) checkedName(endpoint, 'filter.endpoint');
+  const { outcome, marketId: market } = filter ?? {};
+  const endpoint = filter?.endpoint == null ? null : checkedName(filter.endpoint, 'filter.endpoint');
   if (market != null) marketId(market, 'filter.marketId');
   return record =>
-    (endpoint == null || record.endpoint === endpoint) &&
+    (endpoint === null || record.endpoint === endpoint) &&
     (outcome == null || statusOf(record) === outcome) &&
     (market == null || record.marketId === market);
 }

@@ -203,7 +203,10 @@ test.each(Object.keys(comparisons))(
         fc.array(fc.array(entity, { minLength: 1, maxLength: 3 }), { maxLength: 8 }),
         fc.constantFrom('one' as const, 'any' as const),
         async (companies, events, reading) => {
-          world = { companies, events, reading, isSame };
+          // A service that looks for parts of the name is asked for whole names: other entities may be of another kind, such as a country.
+          const isKept = ({ name }: Entity) => how !== 'as a part of the name' || companies.includes(name);
+          const kept = events.map(each => each.filter(isKept)).filter(({ length }) => length > 0);
+          world = { companies, events: kept, reading, isSame };
           const { calls } = await compare({ first: 5, bounds: {} });
           expect(calls).toBeLessThanOrEqual(companies.length + 1);
         },

@@ -212,6 +212,83 @@ describe('a page of events', () => {
   });
 });
 
+describe('a list that changes between two calls of one window', () => {
+  /** The list, the newest event first, and what is done to it when the service is called for the nth time. */
+  const changing = { ids: [] as string[], changes: new Map<number, (ids: string[]) => string[]>(), calls: 0 };
+  const byId = (id: string) => ({ _id: id, lastUpdated: '2026-01-01T00:00:00Z' });
+  let own: TestGateway;
+  beforeAll(async () => {
+    const { wire } = fakeWire(({ url }) => {
+      changing.calls += 1;
+      changing.ids = changing.changes.get(changing.calls)?.(changing.ids) ?? changing.ids;
+      const { currentPage, pageSize, ...meta } = eventMeta(url, changing.ids.length);
+      const page = changing.ids.slice((currentPage - 1) * pageSize, currentPage * pageSize);
+      return { body: { meta: { currentPage, pageSize, ...meta }, data: page.map(byId) } };
+    });
+    own = await startGateway({ wire });
+  });
+  afterAll(() => own.close());
+
+  const query = `query ($first: Int, $after: String, $last: Int, $before: String, $search: String) {
+    events(first: $first, after: $after, last: $last, before: $before, filter: { search: $search }) {
+      totalCount nodes { id } edges { node { id } cursor } pageInfo { endCursor }
+    }
+  }`;
+  let searches = 0;
+  async function read(page: { first?: number; after?: number; last?: number; before?: number }, search: string) {
+    const cursors = Object.fromEntries(
+      (['after', 'before'] as const).flatMap(bound => {
+        const index = page[bound];
+        return index === undefined ? [] : [[bound, cursorOf(index, eventsWith(search))]];
+      }),
+    );
+    const { data, errors } = await own.query(query, { ...page, ...cursors, search });
+    expect(errors).toBeUndefined();
+    return data.events as { totalCount: number; nodes: { id: string }[]; edges: { node: { id: string } }[] };
+  }
+  const idsOf = ({ nodes }: { nodes: { id: string }[] }) => nodes.map(({ id }) => id);
+  const numbered = Array.from({ length: 300 }, (_, index) => `e-${index}`);
+
+  test.each<[string, (ids: string[]) => string[]]>([
+    ['an event is added', ids => ['new', ...ids]],
+    ['ten events are added', ids => [...Array.from({ length: 10 }, (_, index) => `new-${index}`), ...ids]],
+    ['an event goes', ids => ids.slice(1)],
+    ['ten events go', ids => ids.slice(10)],
+  ])('is read as it is afterwards: %s', async (_, change) => {
+    for (const page of [
+      { first: 100, after: 49 },
+      { last: 60, before: 110 },
+    ]) {
+      Object.assign(changing, { ids: numbered, changes: new Map([[2, change]]), calls: 0 });
+      searches += 1;
+      const found = await read(page, `changed ${searches}`);
+      const [start, end] = page.after === undefined ? [50, 110] : [50, 150];
+      expect([found.totalCount, idsOf(found)]).toEqual([changing.ids.length, changing.ids.slice(start, end)]);
+      expect(changing.calls).toBe(3);
+    }
+  });
+
+  test('is not joined with a page that is cached', async () => {
+    Object.assign(changing, { ids: numbered, changes: new Map(), calls: 0 });
+    searches += 1;
+    await read({ first: 100 }, `cached ${searches}`);
+    changing.ids = ['new', ...numbered];
+    const found = await read({ first: 100, after: 49 }, `cached ${searches}`);
+    expect(idsOf(found)).toEqual(changing.ids.slice(50, 150));
+  });
+
+  test('has no event twice, however often it changes', async () => {
+    const add = (ids: string[]) => [`new-${ids.length}`, ...ids];
+    Object.assign(changing, { ids: numbered, changes: new Map([2, 3, 4].map(call => [call, add] as const)), calls: 0 });
+    searches += 1;
+    const found = await read({ first: 100, after: 49 }, `twice ${searches}`);
+    expect(new Set(idsOf(found)).size).toBe(found.nodes.length);
+    expect(found.edges.map(({ node }) => node.id)).toEqual(idsOf(found));
+    Object.assign(changing, { ids: ['e-1', 'e-2', 'e-1'], changes: new Map(), calls: 0 });
+    expect(idsOf(await read({ first: 10 }, 'the same'))).toEqual(['e-1', 'e-2']);
+  });
+});
+
 describe('a service that answers with another page', () => {
   const invalid = [expect.objectContaining({ code: 'UPSTREAM_INVALID_RESPONSE' })];
   test.each<[string, Page, object]>([

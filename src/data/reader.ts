@@ -239,6 +239,9 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
   }
 
   return {
+    /** The value as it is now, past everything that is cached. @throws GatewayError */
+    readAgain: async <T, Embeddings>(read: Read<T, Embeddings>): Promise<T> =>
+      (await readUncached(deps, read, auth)).value,
     /** The value at once if memory has it. All other reads of a tick share one round trip to Redis; equal ones are one read. @throws GatewayError */
     read<T, Embeddings>(given: Read<T, Embeddings>): MaybePromise<T> {
       const read = given as AnyRead;

@@ -26,7 +26,15 @@ export function createEventsLoaders(reader: Reader, client: EventsClient, statis
   return {
     /** The window of a page request (see `readWindow`). */
     window: async (query: EventQuery, request: PageRequest, extras: EventExtras) =>
-      withCursor(query, await readWindow(request, extras, (number, pageSize) => page(query, number, pageSize, extras))),
+      withCursor(
+        query,
+        await readWindow(
+          request,
+          extras,
+          (number, pageSize) => page(query, number, pageSize, extras),
+          (number, pageSize) => reader.readAgain(client.page(query, number, pageSize, { ...extras, position: false })),
+        ),
+      ),
     /** Counts the events that a query selects (see `readStatistics`). */
     statistics: (query: EventQuery, interval: EventInterval) =>
       readStatistics(query, interval, statisticsLimit, (part, number, size) => page(part, number, size, noExtras)),
@@ -74,12 +82,14 @@ export function pagesFor(offset: number, count: number): readonly [PagePart, ...
 
 /**
  * Reads the window of a page request: in one call if a single page of the service can hold it, otherwise in two. A window that begins at the
- * end of the list needs its length first, which takes one more call if the list is longer than the window.
+ * end of the list needs its length first, which takes one more call if the list is longer than the window. Where two pages tell of different lists, the
+ * first is read again: what lies between them would be on both, or on none.
  */
 async function readWindow(
   request: PageRequest,
   { position }: Pick<EventExtras, 'position'>,
   read: (page: number, pageSize: number) => Promise<EventPage>,
+  readAgain: typeof read,
 ): Promise<EventWindow> {
   const readPart = ({ page, pageSize }: PagePart) => read(page, pageSize);
   const isOpen = request.isLast && request.end === Number.POSITIVE_INFINITY;
@@ -98,6 +108,12 @@ async function readWindow(
     }
   }
   pages.push(...(await Promise.all(parts.slice(pages.length).map(readPart))));
+
+  const [first, second] = pages;
+  if (first !== undefined && second !== undefined && first.totalItems !== second.totalItems) {
+    const { page, pageSize } = parts[0];
+    pages[0] = { ...(await readAgain(page, pageSize).catch(() => first)), position: first.position };
+  }
 
   const found: (Event | LeftOut)[] = [];
   for (const [index, { page, pageSize, skip }] of parts.entries()) {

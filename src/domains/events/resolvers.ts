@@ -1,6 +1,6 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import type { Context } from '../../context.js';
-import { isLeftOut } from '../../data/upstream/schema-drift.js';
+import { isLeftOut, present } from '../../data/upstream/schema-drift.js';
 import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import type { EventFilter } from '../../generated/schema-types.js';
@@ -30,7 +30,7 @@ import { type EventQuery, endOf, filterParameters, isDay, startOf } from './clie
 import { withNames } from './company-events.js';
 import { eventUpdates } from './feed.js';
 import type { EventWindowWithCursor } from './loaders.js';
-import { type Event, type EventExtras, highestScore, type Observation } from './model.js';
+import { type Event, type EventExtras, highestScore, newestVersions, type Observation } from './model.js';
 import type { EventUpdate } from './updates.js';
 
 /** The fields of the events monitor. */
@@ -132,9 +132,16 @@ function connection(
   );
 }
 
-/** The events of a window, of which one that cannot be read is named by its place in the whole list. */
-const placed = (events: EventWindowWithCursor['events'], start: number) =>
-  events.map((event, index) => (isLeftOut(event) ? { $leftOut: { ...event.$leftOut, index: start + index } } : event));
+/** The events of a window, each once. One that cannot be read is named by its place in the whole list. */
+const placed = (events: EventWindowWithCursor['events'], start: number) => {
+  const newest = new Map(newestVersions(present(events)).map(event => [event.id, event] as const));
+  return events.flatMap((event, index) => {
+    if (isLeftOut(event)) return { $leftOut: { ...event.$leftOut, index: start + index } };
+    const once = newest.get(event.id);
+    newest.delete(event.id);
+    return once ?? [];
+  });
+};
 
 const extrasOf = (info: GraphQLResolveInfo): EventExtras => ({
   vectors: selectsField(info, 'embeddings'),

@@ -161,6 +161,10 @@ describe.each(['plan', 'graphql-js'])('what cannot be read, with the executor %s
 
   test.each<[string, [path: string, record: string, id: string | null, index: number][]]>([
     ['market(id: 1) { companies(first: 1) { nodes { name } } }', [['market.companies.nodes', 'Company', '7', 1]]],
+    [
+      'market(id: 1) { companies(first: 1, filter: { operatesIn: [] }) { nodes { name } } }',
+      [['market.companies.nodes', 'Company', '7', 1]],
+    ],
     ['market(id: 1) { companies(first: 1, orderBy: { field: NAME, direction: ASC }) { nodes { name } } }', []],
     [
       'market(id: 1) { companies(first: 9, orderBy: { field: NAME, direction: ASC }) { edges { node { name } } } }',

@@ -565,6 +565,22 @@ describe('an export', () => {
     expect(domainsOf(endpoint.received[0])).toEqual([2, 5, 0, 3, 1, 4].map(index => `c${index}.example`));
   });
 
+  test('reports no record that it could not read and does not send', async () => {
+    await alone();
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    const data = [
+      { ...companies[0], domain: 'a.example', dunsNumbers: [null, '1'] },
+      { name: 'without a domain' },
+      null,
+    ];
+    sandbox.tell({ path: '/v2/markets/1/companies', body: JSON.stringify({ data }), status: 200 });
+    const { errors } = await sendAll({}, member);
+    expect(errors).toBeUndefined();
+    expect(endpoint.received[0]?.body.data).toMatchObject([{ domain: 'a.example', dunsNumbers: ['1'] }]);
+    expect(endpoint.received[0]?.body.meta.totalItems).toBe(1);
+  });
+
   test('sends the page that Market.companies returns', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);

@@ -99,6 +99,24 @@ describe('the tools of the sandbox', () => {
     for (const { description } of tools) expect(description.length).toBeGreaterThan(40);
   });
 
+  test('report no fault of data that they do not select', async () => {
+    const data = [{ domain: 'a.example', name: 'A', dunsNumbers: [null], naics: [{ code: '33', name: 'B' }] }, {}];
+    sandbox.tell({ path: /markets\/3\/companies$/, status: 200, body: JSON.stringify({ data }) });
+    const own = await startGateway({ sandbox, env });
+    const reader = await connectMcp(own.url);
+    try {
+      for (const name of ['describeMarket', 'countCompanies']) {
+        const { isError, structuredContent } = await call(name, { marketId: markets.published }, reader);
+        expect([name, isError, structuredContent.errors]).toEqual([name, false, undefined]);
+      }
+      const found = await call('findCompanies', { marketId: markets.published }, reader);
+      expect([found.isError, codesOf(found)]).toEqual([true, ['UPSTREAM_INVALID_RESPONSE']]);
+    } finally {
+      await reader.close();
+      await own.close();
+    }
+  });
+
   test('are on by default with the embedded sandbox, without mutations', async () => {
     const own = await startGateway();
     const reader = await connectMcp(own.url, {});

@@ -54,7 +54,8 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
     { filter, orderBy }: CompanyListing,
     filterArgument = 'filter',
   ): MaybePromise<CompanyList> {
-    const prepared = filter == null ? undefined : preparedFilter(filter, filterArgument);
+    const given = filter == null ? undefined : preparedFilter(filter, filterArgument);
+    const prepared = given?.matchesAll ? undefined : given;
     if (prepared === undefined && orderBy == null) return all(marketId);
     const key = `${marketId} ${orderBy?.field} ${orderBy?.direction} ${prepared?.key}`;
     const compute = (companies: CompanyList): CompanyList => {

@@ -84,6 +84,7 @@ function prepare(filter: CompanyFilter, argument: string) {
   return {
     /** Short, and equal for filters that mean the same. */
     key: hash('sha256', JSON.stringify([text, ...lists, revenue, momentum])),
+    matchesAll: [text, domains, countries, codes, revenue, momentum].every(condition => condition === undefined),
     /** The companies that match, in the order of the list. One pass with a few look-ups per company, however long the filter is. */
     from: (companies: Companies): Companies => companies.filter(matches),
   };

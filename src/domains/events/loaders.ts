@@ -45,7 +45,7 @@ export function createEventsLoaders(reader: Reader, client: EventsClient, statis
       const key = JSON.stringify(request);
       const loader = companies.get(key) ?? new DataLoader(names => readCompanyEvents(names, request, page));
       companies.set(key, loader);
-      return withCursor(withNames(request.query, [name]), { ...(await loader.load(name)), start: 0 });
+      return withCursor(withNames(request.query, [name]), { ...(await loader.load(name)), start: 0, isJoined: false });
     },
   };
 }
@@ -55,8 +55,8 @@ export type EventWindowWithCursor = Awaited<ReturnType<ReturnType<typeof createE
 
 const noExtras: EventExtras = { vectors: false, position: false };
 
-/** A range of the event list, and the size of the list. `start` is the index of the first event. */
-type EventWindow = EventPage & { readonly start: number };
+/** A range of the event list, and the size of the list. `start` is the index of the first event. `isJoined`: it is of two pages, and both may have an event. */
+type EventWindow = EventPage & { readonly start: number; readonly isJoined: boolean };
 
 /** One page of the service that holds a part of a window. */
 interface PagePart {
@@ -126,5 +126,5 @@ async function readWindow(
   const from = Math.min(start, totalItems);
   const events = found.slice(Math.max(from - range.start, 0), Math.max(end - range.start, 0));
   const common = position ? commonPosition(pages) : undefined;
-  return { events, start: from, totalItems, unfilteredTotalItems, position: common };
+  return { events, isJoined: second !== undefined, start: from, totalItems, unfilteredTotalItems, position: common };
 }

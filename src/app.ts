@@ -11,6 +11,7 @@ import { countOf, describeChange, Reloadable } from './config/values.js';
 import { type Manifest, readManifest } from './graphql/limits/documents.js';
 import { startAdminListener } from './http/monitoring/admin-listener.js';
 import type { Orders } from './http/monitoring/admin-routes.js';
+import { exit, output } from './lib/output.js';
 import { createLogger } from './observability/logger.js';
 import { createMetrics } from './observability/metrics.js';
 import { createTelemetry } from './observability/telemetry.js';
@@ -234,13 +235,13 @@ export async function start(env: Record<string, string | undefined>) {
   try {
     const config = readConfig(env);
     const gateway = await buildApp(config, { sandbox: { newsEveryMs: newsIntervalMs } });
-    process.stdout.write(greeting(await gateway.listen(), config, gateway.sandbox));
+    output(1).write(greeting(await gateway.listen(), config, gateway.sandbox));
     warnOfNode(gateway.log);
     return gateway;
   } catch (error) {
-    if (error instanceof ConfigurationError) process.stderr.write(`${error.message}\n`);
+    if (error instanceof ConfigurationError) output(2).write(`${error.message}\n`);
     else createLogger('fatal').fatal({ err: error }, 'The gateway cannot start');
-    process.exit(1);
+    return exit(1);
   }
 }
 

@@ -23,13 +23,12 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 
 // The last resort: these are bugs of the gateway. After an unhandled rejection the state of the process is known, after an uncaught exception it
 // is not.
-process.on('unhandledRejection', reason => report('error', reason, 'Unhandled promise rejection'));
+process.on('unhandledRejection', reason => void report('error', reason, 'Unhandled promise rejection'));
 process.on('uncaughtException', error => {
-  report('error', error, 'Uncaught exception; the gateway closes');
-  void end('SIGTERM', 0, 1);
+  void report('error', error, 'Uncaught exception; the gateway closes').then(() => end('SIGTERM', 0, 1));
 });
 // Node itself would write them as plain text into the log.
-process.removeAllListeners('warning').on('warning', warning => report('warn', warning, 'Warning of Node'));
+process.removeAllListeners('warning').on('warning', warning => void report('warn', warning, 'Warning of Node'));
 
 (await import('./lib/names.js')).replaceLookups();
 const app = await import('./app.js');
@@ -38,22 +37,24 @@ if (reloads) gateway.reload();
 
 /** Closes the gateway after the notice and its running requests. While it still starts, the process exits at once, with the status that shells use for a signal. */
 async function end(signal: NodeJS.Signals, noticeMs = 0, status = 0): Promise<void> {
+  const { exit, output } = await import('./lib/output.js');
   if (gateway === undefined) {
-    process.stderr.write(`${signal}: the gateway ended before it was ready\n`);
-    process.exit(128 + constants.signals[signal]);
+    output(2).write(`${signal}: the gateway ended before it was ready\n`);
+    return exit(128 + constants.signals[signal]);
   }
   const { log, shutdown } = gateway;
   const cutOff = () => {
     log.error(`Not closed within ${shutdown.graceMs / 1_000} seconds: what was still running is cut off`);
-    process.exit(1);
+    void exit(1);
   };
   setTimeout(cutOff, noticeMs + shutdown.graceMs).unref();
   await gateway.close(noticeMs);
-  process.exit(status);
+  await exit(status);
 }
 
 /** Logs it as one line of JSON, also before there is a logger. */
-function report(level: 'error' | 'warn', error: unknown, message: string): void {
-  if (gateway !== undefined) gateway.log[level]({ err: error }, message);
-  else process.stderr.write(`${JSON.stringify({ level, time: new Date(), msg: `${message}: ${inspect(error)}` })}\n`);
+async function report(level: 'error' | 'warn', error: unknown, message: string): Promise<void> {
+  if (gateway !== undefined) return gateway.log[level]({ err: error }, message);
+  const { output } = await import('./lib/output.js');
+  output(2).write(`${JSON.stringify({ level, time: new Date(), msg: `${message}: ${inspect(error)}` })}\n`);
 }

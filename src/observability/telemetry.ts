@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
+import { linesLost } from '../lib/output.js';
 import type { Metrics } from './metrics.js';
 import type { Span, Transport } from './operation-info.js';
 import type { Source } from './response-metadata.js';
@@ -89,6 +90,15 @@ export function createTelemetry({ registry, exemplars }: Metrics, { warn, works 
       this.reset();
       for (const [family, counts] of lookups)
         for (const [source, count] of Object.entries(counts)) this.inc({ family, source }, count);
+    },
+  });
+  new Counter({
+    name: 'gateway_log_lines_lost_total',
+    help: 'Lines of the log that were lost, because nobody read them in time',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(linesLost);
     },
   });
   // The second name is that of earlier releases. It goes with the next one.

@@ -24,8 +24,9 @@ async function start(): Promise<void> {
   process.stdout.write(`The receiver listens on http://${host}:${port} and will ${mode} all exports\n`);
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      server.close();
+    process.on(signal, () => {
+      // Even if nobody reads what was printed.
+      server.close(() => process.exit());
       server.closeAllConnections();
     });
   }

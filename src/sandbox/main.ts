@@ -47,4 +47,7 @@ const lines = [
 ];
 process.stdout.write(`${lines.join('\n')}\n`);
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void sandbox.close());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  // Even if nobody reads what was printed.
+  process.on(signal, () => void sandbox.close().then(() => process.exit()));
+}

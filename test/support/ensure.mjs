@@ -26,7 +26,7 @@ const tools = [
   { command: 'openssl', needs: 'install openssl', usage: ["spawn('bash'", "spawnSync('openssl'"] },
   { command: 'curl', needs: 'install curl', usage: "spawn('bash'" },
   { command: 'jq', needs: 'install jq', usage: "spawn('bash'" },
-  { command: 'python3', needs: 'install python3', usage: ["spawn('bash'", "execFileSync('python3'"] },
+  { command: 'python3', needs: 'install python3', usage: ["spawn('bash'", "execFileSync('python3'", "['python3',"] },
 ];
 
 const isRootOnDebian = () => isDebian() && process.getuid?.() === 0;

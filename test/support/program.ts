@@ -40,8 +40,8 @@ export interface Program {
   readonly folder: string;
   /** Runs it, or another script beside it, to its end, with this environment and no more. */
   run(env: Record<string, string>, script?: string, args?: readonly string[], stdin?: string): Promise<Ended>;
-  /** Starts it on a free port and waits for nothing. */
-  launch(env: Record<string, string>): Launched;
+  /** Starts it, or another script beside it, on a free port and waits for nothing. */
+  launch(env: Record<string, string>, script?: string, args?: readonly string[]): Launched;
   /** Starts it, or another script beside it, on a free port, and waits until it listens. */
   start(env: Record<string, string>, script?: string, args?: readonly string[]): Promise<Running>;
 }
@@ -86,7 +86,7 @@ export async function buildProgram(within: readonly string[] = []): Promise<Prog
   return {
     folder: out,
     run: (...what) => spawnProgram(...what).launched.ended,
-    launch: env => onFreePort(env).launched,
+    launch: (...what) => onFreePort(...what).launched,
     async start(env, script, args) {
       const { child, launched } = onFreePort(env, script, args);
       const { ended } = launched;

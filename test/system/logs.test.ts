@@ -1,10 +1,14 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { freeAddress } from '../support/free-address.js';
 import { ask } from '../support/gateway.js';
+import { counted } from '../support/metrics.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { overWebsocket, rawSocket } from '../support/streams.js';
 import { noEvents, reply, type StubService, startStubService } from '../support/stub-service.js';
@@ -241,4 +245,116 @@ test('no credential is logged', async () => {
   const ids = ['by-session', 'nowhere', 'encoded', ...odd.map((_, index) => `odd-${index}`)];
   await Promise.all(ids.map(linesOf));
   expect(running.stderr()).not.toContain(key);
+});
+
+describe('output that nobody reads', () => {
+  const cleanups: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+
+  /** A pipe that takes no more. */
+  async function startFullPipe() {
+    const folder = await mkdtemp(join(tmpdir(), 'pipe-'));
+    const path = join(folder, 'pipe');
+    execFileSync('mkfifo', [path]);
+    const descriptor = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    cleanups.push(() => rm(folder, { recursive: true }));
+    cleanups.push(() => closeSync(descriptor));
+    const once = (run: () => void) => {
+      try {
+        run();
+        return true;
+      } catch (error) {
+        expect((error as NodeJS.ErrnoException).code).toBe('EAGAIN');
+        return false;
+      }
+    };
+    for (const filler of ['filler\n'.repeat(512), '\n']) while (once(() => void writeSync(descriptor, filler)));
+    const chunk = Buffer.alloc(65_536);
+    let text = '';
+    return {
+      path,
+      /** What can be read now, with what was read before. */
+      read() {
+        while (once(() => (text += chunk.toString('utf8', 0, readSync(descriptor, chunk)))));
+        return text;
+      },
+    };
+  }
+
+  async function startUnread(script?: string, args: (port: string) => readonly string[] = () => []) {
+    const [out, err] = [await startFullPipe(), await startFullPipe()];
+    const program = await buildProgram(['sh', '-c', `exec "$@" >>${out.path} 2>>${err.path}`, 'sh']);
+    const [, port = ''] = (await freeAddress()).split(':');
+    const env = { PATH: process.env.PATH ?? '', PORT: port, LOG_LEVEL: 'info', UPSTREAM_BASE_URL: service.origin };
+    const launched = program.launch(env, script, args(port));
+    cleanups.push(() => launched.signal('SIGKILL'));
+    const url = `http://127.0.0.1:${port}`;
+    await until(() =>
+      fetch(url).then(
+        () => true,
+        () => false,
+      ),
+    );
+    return { ...launched, url, err };
+  }
+
+  /** Sends requests whose lines are as long as a path may be, many times over what a pipe holds. */
+  async function fill(url: string) {
+    const statuses = await Promise.all(
+      Array.from({ length: 300 }, async () => (await fetch(`${url}/${'x'.repeat(8_000)}`)).status),
+    );
+    expect([...new Set(statuses)]).toEqual([404]);
+  }
+
+  test('stops no request and no SIGTERM; what is lost is counted, and said once somebody reads', async () => {
+    const { url, err, signal, ended } = await startUnread();
+    const lost = () => counted(url, 'gateway_log_lines_lost_total');
+    expect(await lost()).toBe(0);
+    for (let times = 0; times < 3; times += 1) await fill(url);
+    expect(await lost()).toBeGreaterThan(0);
+    await until(() => err.read().includes('Lines were lost'));
+    const lines = err
+      .read()
+      .split('\n')
+      .slice(0, -1)
+      .filter(line => line !== '' && line !== 'filler')
+      .map(line => JSON.parse(line));
+    const said = lines.filter(({ msg }) => msg.startsWith('Lines were lost'));
+    expect(said.reduce((sum, { times }) => sum + times, 0)).toBe(await lost());
+    for (let times = 0; times < 3; times += 1) await fill(url);
+    signal('SIGTERM');
+    expect((await ended).code).toBe(0);
+  });
+
+  test.each([['sandbox/main.js'], ['receiver/main.js']])('stops no SIGTERM of %s', async script => {
+    const { signal, ended } = await startUnread(script, port => ['--port', port]);
+    signal('SIGTERM');
+    expect((await ended).code).toBe(0);
+  });
+
+  test('is that of a paused terminal, too', async () => {
+    const terminal = `
+import os, pty, sys
+child, reader = pty.fork()
+if child == 0: os.execvp(sys.argv[1], sys.argv[1:])
+print(child, flush=True)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))`;
+    const program = await buildProgram(['python3', '-c', terminal]);
+    const [, port = ''] = (await freeAddress()).split(':');
+    const env = { PATH: process.env.PATH ?? '', PORT: port, LOG_LEVEL: 'info', UPSTREAM_BASE_URL: service.origin };
+    const { stdout, ended } = program.launch(env);
+    const url = `http://127.0.0.1:${port}`;
+    await until(() =>
+      fetch(url).then(
+        () => true,
+        () => false,
+      ),
+    );
+    cleanups.push(() => ended);
+    await fill(url);
+    process.kill(Number(stdout()), 'SIGTERM');
+    expect((await ended).code).toBe(0);
+  });
 });

@@ -101,7 +101,8 @@ async function openTexts({ redis: urls, dataDir }: Config): Promise<TextStore> {
 
 try {
   await signExports(process.env, process.argv.slice(2));
-  process.exit();
+  // Once its reader has all of it.
+  process.stdout.write('', () => process.exit());
 } catch (error) {
   process.stderr.write(`${(error as Error).message.replace(/\s+/g, ' ')}\n`);
   process.exit(1);

@@ -2,6 +2,7 @@ import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import { inspect } from 'node:util';
 import type { start } from './app.js';
+import { onSignal } from './lib/signals.js';
 
 /** Undefined while the gateway starts. */
 let gateway: Awaited<ReturnType<typeof start>> | undefined;
@@ -9,8 +10,8 @@ let gateway: Awaited<ReturnType<typeof start>> | undefined;
 let reloads = false;
 
 // Registered before everything else is loaded: the first process of a container receives only the signals that it handles.
-process.once('SIGINT', () => void end('SIGINT'));
-process.once('SIGTERM', () => void end('SIGTERM', gateway?.shutdown.noticeMs));
+onSignal('SIGINT', () => void end('SIGINT'));
+onSignal('SIGTERM', () => void end('SIGTERM', gateway?.shutdown.noticeMs));
 process.on('SIGHUP', () => {
   // The terminal was closed: the standard output is no longer one.
   if (process.stdout.isTTY && !isatty(1)) void end('SIGHUP');

@@ -10,9 +10,10 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { newSigningSecret, signatureHeaders } from '../../src/domains/exports/signing.js';
 import { startSandbox } from '../../src/sandbox/server.js';
-import { addressesOn } from '../support/gateway.js';
+import { addressesOn, ask } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
+import { noEvents, reply, startStubService } from '../support/stub-service.js';
 import { hangMs, until } from '../support/until.js';
 import { wrongEnvironment } from '../support/wrong-environment.js';
 
@@ -61,6 +62,49 @@ describe('a signal ends a gateway that is starting at once, with a message', () 
     silent.close();
   });
 });
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'a %s that comes again is that of the same stop, until it is meant',
+  async signal => {
+    let release = () => {};
+    const service = await startStubService((_, response) => {
+      release = () => reply(response, 200, noEvents);
+    });
+    const gateway = await program.start({ UPSTREAM_BASE_URL: service.origin, SHUTDOWN_GRACE_MS: '60000' });
+    const running = ask(`${gateway.url}/graphql`, '{ events { totalCount } }');
+    await service.arrived(1);
+    gateway.signal(signal);
+    await until(() =>
+      fetch(`${gateway.url}/readyz`).then(
+        ({ status }) => status === 503,
+        () => true,
+      ),
+    );
+    for (let times = 0; times < 3; times += 1) {
+      gateway.signal(signal);
+      await new Promise(resolve => setTimeout(resolve, 100));
+    }
+    release();
+    expect((await running).data).toEqual({ events: { totalCount: 0 } });
+    expect(await gateway.ended).toMatchObject({ code: 0 });
+
+    const stubborn = await program.start({ UPSTREAM_BASE_URL: service.origin, SHUTDOWN_GRACE_MS: '60000' });
+    const lost = ask(`${stubborn.url}/graphql`, '{ events { totalCount } }').catch(() => 'lost');
+    await service.arrived(2);
+    let isOver = false;
+    void stubborn.ended.then(() => {
+      isOver = true;
+    });
+    const firstAt = performance.now();
+    await until(() => {
+      stubborn.signal(signal);
+      return isOver;
+    });
+    expect(performance.now() - firstAt).toBeGreaterThan(4_000);
+    expect([(await stubborn.ended).code, await lost]).toEqual([signal === 'SIGTERM' ? 143 : 130, 'lost']);
+    await service.close();
+  },
+);
 
 test('after SIGTERM the gateway serves for SHUTDOWN_NOTICE_MS, while it is no longer ready', async () => {
   const noticeMs = 1_000;
@@ -365,7 +409,7 @@ describe('REUSE_PORT', () => {
     };
   }
   /** How many of 40 requests, each on a new connection, are answered, and by how many processes. */
-  async function ask(url: string) {
+  async function probe(url: string) {
     const found = await Promise.all(
       Array.from({ length: 40 }, async () => {
         const response = await fetch(`${url}/metrics`, { headers: { connection: 'close' } });
@@ -380,9 +424,9 @@ describe('REUSE_PORT', () => {
     const one = await start({ REUSE_PORT: 'true' });
     const two = await start({ REUSE_PORT: 'true', PORT: new URL(one.url).port });
     expect(two.url).toBe(one.url);
-    await until(async () => (await ask(one.url)).processes === 2);
+    await until(async () => (await probe(one.url)).processes === 2);
     expect(await one.stop()).toMatchObject({ code: 0 });
-    expect(await ask(one.url)).toEqual({ answers: 40, processes: 1 });
+    expect(await probe(one.url)).toEqual({ answers: 40, processes: 1 });
   });
 
   (canReuse ? test.skip : test)('says what it needs where it cannot be', async () => {

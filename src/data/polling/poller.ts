@@ -50,6 +50,8 @@ export class Poller {
   #polling: AbortController | undefined;
   #claimTimer: NodeJS.Timeout | undefined;
   #staleTimer: NodeJS.Timeout | undefined;
+  /** The order of what listeners got while the generation was unknown: an older state would be a step back for them. */
+  #minOrder = 0;
   /** Whether listeners got the newest state again, because it is old. */
   #isStale = false;
   #isStopped = false;
@@ -139,7 +141,7 @@ export class Poller {
   async #poll(stopping: AbortSignal): Promise<{ readonly result: PollResult; readonly minPauseMs: number }> {
     const { newest } = this.topic;
     const observedAt = Date.now();
-    const order = Math.max(observedAt, (newest?.order ?? 0) + 1);
+    const order = Math.max(observedAt, (newest?.order ?? this.#minOrder) + 1);
     try {
       const state = await this.#watched.ask(newest?.state, stopping);
       const kind = this.#watched.isFinal(state) ? 'final' : 'state';
@@ -180,9 +182,12 @@ export class Poller {
     const { generation: read = async () => '' } = this.#watched;
     const generation = (await read().catch(() => undefined)) ?? ifUnknown;
     if (this.#isStopped || generation === this.#generation) return;
+    clearTimeout(this.#staleTimer);
+    this.#minOrder = this.#generation === undefined ? (this.topic.newest?.order ?? this.#minOrder) : 0;
+    // The clocks of gateways that polled alone may be wrong.
+    this.#staleTimer = setTimeout(() => (this.#minOrder = 0), staleIntervals * this.#deps.intervalMs);
     this.#generation = generation;
     this.topic.forget();
-    clearTimeout(this.#staleTimer);
     this.#isStale = false;
     this.#stopPolling('released');
     this.#claimIn(0);
@@ -197,7 +202,7 @@ export class Poller {
     const { kind, order, observedAt } = outcome;
     const { newest } = this.topic;
     // After a long time without a newer state, an older one counts: gateways that polled alone ordered their states by clocks, which may be wrong.
-    const isNewer = order > (newest?.order ?? 0) || (this.#isStale && order !== newest?.order);
+    const isNewer = order > (newest?.order ?? this.#minOrder) || (this.#isStale && order !== newest?.order);
     if (kind === 'state' && !isNewer) return;
     const state = this.#watched.revive?.(outcome.state) ?? outcome.state;
     const snapshot = { state, observedAt, order };

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { refusalOf } from '../../data/polling/state-message.js';
 import { RateLimited } from '../../errors.js';
 import type { ListId } from '../../graphql/connection.js';
-import type { Event } from './model.js';
+import { type Event, updatedAt } from './model.js';
 import {
   compareKeys,
   endFor,
@@ -65,6 +65,8 @@ export async function* updatesAfter(
 ): AsyncGenerator<EventUpdate, undefined> {
   let position = after;
   let last: FleetTail | undefined;
+  /** The time of the newest version of each event that the client has. */
+  let newest = new Map<string, number>();
   for await (const { state: tail } of tails) {
     const isMissing = position !== undefined && (last === undefined || !continues(tail, last));
     const backfill = isMissing ? await catchUp.begin() : undefined;
@@ -81,13 +83,20 @@ export async function* updatesAfter(
         continue;
       }
       const { from, fromHash, seen }: Position = position;
-      const fresh = found.events.filter(event => isAfter(position, event));
+      const fresh = found.events.filter(event => {
+        const time = updatedAt(event);
+        // A tail that was polled before the list was read may have an older version than the list.
+        if (time < (newest.get(event.id) ?? 0)) return false;
+        newest.set(event.id, time);
+        return isAfter(position, event);
+      });
       if (isMissing) {
         const polled = positionAt(tail);
         if (fresh.some(event => isAfter(polled, event))) await catchUp.foundNew();
       }
       const current = since(from, found.seen ?? seen);
       position = { from, fromHash, seen: current };
+      newest = since(from, newest);
       const known = new Map(tail.known);
       for (const [index, event] of fresh.entries()) {
         // The client may leave while it takes the one before.

@@ -1,45 +1,49 @@
 // The clients of the fleet, and what they saw: requests, subscriptions that go on behind their cursor through any gateway, sessions and exports.
 import http from 'node:http';
 import WebSocket from 'ws';
+import { documents } from './documents.mjs';
 import { connectTo } from './network.mjs';
 import { now } from './time.mjs';
 
-const markets = {
-  name: 'query ($id: ID!) { market(id: $id) { name } }',
-  all: 'query ($id: ID!) { market(id: $id) { name companies(first: 1) { nodes { name } } topics { label } jobs { id progress } } }',
-  deferred:
-    'query ($id: ID!) { market(id: $id) { name ... @defer { topics { label } companies(first: 1) { nodes { name } } } } }',
-};
 const list = 'query ($first: Int!) { events(first: $first) { nodes { title } unfilteredTotalCount updatesCursor } }';
-const plainList =
-  'query ($first: Int!) { events(first: $first) { nodes { title references { observation { title } } } unfilteredTotalCount } }';
 const updates = 'subscription ($after: String) { eventUpdates(after: $after) { kind cursor gap event { id title } } }';
 const jobs =
   'subscription ($id: ID!, $phase: JobPhase!) { jobProgress(marketId: $id, phase: $phase) { jobs { id progress } } }';
 const writes = {
   start:
-    'mutation ($id: ID!) { startDiscovery(input: { marketId: $id, searchCriteria: {} }) { ... on DiscoveryStarted { marketId } } }',
-  publish: 'mutation ($id: ID!) { publishMarket(input: { marketId: $id }) { marketId } }',
+    'mutation ($market: ID!) { startDiscovery(input: { marketId: $market, searchCriteria: {} }) { ... on DiscoveryStarted { marketId } } }',
+  publish: 'mutation ($market: ID!) { publishMarket(input: { marketId: $market }) { marketId } }',
   review:
-    'mutation ($id: ID!) { reviewCompanies(input: { marketId: $id, reviewStatus: INCLUDE, target: { domains: ["x.test"] } }) { marketId } }',
+    'mutation ($market: ID!) { reviewCompanies(input: { marketId: $market, reviewStatus: INCLUDE, target: { domains: ["coal.test"] } }) { marketId } }',
 };
 const outcome =
-  '... on ExportDelivered { exportId } ... on ExportRejected { exportId } ... on ExportFailed { exportId }';
-const exportIt = `mutation ($id: ID!, $key: String!) { exportMarketToEndpoint(input: { marketId: $id, endpoint: "crm", companies: { matching: {} }, idempotencyKey: $key,
-  onBehalfOf: { name: $key, email: "a@b.test" } }) { __typename ${outcome} } }`;
-const register =
-  'mutation { registerExportEndpoint(input: { name: "crm", url: "http://receiver.test/hook?by={user.name}", description: "d" }) { endpoint { name } } }';
-const exported = 'query ($key: String!) { export(by: { idempotencyKey: $key }) { outcome } }';
+  '__typename ... on ExportDelivered { exportId } ... on ExportRejected { exportId } ... on ExportFailed { exportId }';
+const exporting = {
+  send: `mutation ($market: ID!, $key: String!) { exportMarketToEndpoint(input: { marketId: $market, endpoint: "crm", companies: { matching: {} }, idempotencyKey: $key,
+    onBehalfOf: { name: $key, email: "a@b.test" } }) { ${outcome} } }`,
+  test: `mutation { testExportEndpoint(input: { endpoint: "crm" }) { ${outcome} } }`,
+  retry: `mutation ($id: ID!) { retryExport(input: { exportId: $id }) { ${outcome} } }`,
+  update:
+    'mutation ($key: String!) { updateExportEndpoint(input: { endpoint: "crm", description: $key }) { endpoint { description } } }',
+  rotate: 'mutation { rotateExportEndpointSecret(input: { name: "crm" }) { signingSecret } }',
+  register: `mutation { registerExportEndpoint(input: { name: "crm", url: "http://receiver.test/hook?by={user.name}", description: "d",
+    headers: [{ name: "x-own", value: "mine" }] }) { signingSecret } }`,
+  list: '{ exportEndpoints { name description } exports(first: 100) { nodes { id outcome attempts { status } } } }',
+  read: 'query ($key: String!) { export(by: { idempotencyKey: $key }) { id outcome attempts { status fault } } }',
+};
 
 /** How long a client waits at most. */
 export const patienceMs = 90_000;
+
+const maxListening = 5;
 
 export class Clients {
   requests = [];
   listeners = [];
   jobs = [];
   sessions = [];
-  exports = [];
+  /** Of the endpoint, with those before. */
+  secrets = [];
 
   /** @param fleet has `up()`, the gateways that take requests, and the host of the clients. */
   constructor(fleet) {
@@ -52,13 +56,21 @@ export class Clients {
   }
 
   /** Sends a request to a gateway. Resolves with what came back, also if that is nothing. */
-  ask(gateway, kind, query, variables, credential, { headers = {}, leavesAfterMs = patienceMs, onText } = {}) {
+  ask(
+    gateway,
+    kind,
+    query,
+    variables,
+    credential,
+    { headers = {}, leavesAfterMs = patienceMs, onText, document } = {},
+  ) {
     const id = `r${this.requests.length}`;
     // With this header, a response is not taken from the cache of responses.
     const isCounted = this.requests.length % 3 === 0;
     const seen = {
       id,
       kind,
+      document,
       gateway,
       variables,
       account: credential.account,
@@ -92,7 +104,7 @@ export class Clients {
         headers: sent,
         createConnection: () => connectTo({ host: gateway }),
       });
-      request.on('error', () => end({}));
+      request.on('error', error => end({ error: error.message }));
       request.on('response', response => {
         Object.assign(seen, { status: response.statusCode, headers: response.headers });
         response.setEncoding('utf8');
@@ -129,18 +141,18 @@ export class Clients {
     return { account, headers: { cookie: session?.cookie ?? 'none=1' }, session };
   }
 
-  read({ gateway, account, market, document, leavesAfterMs }) {
-    const headers = document === 'deferred' ? { accept: 'multipart/mixed; incrementalSpec=v0.2' } : {};
-    const credential = this.credential(account);
-    return this.ask(gateway, 'read', markets[document], { id: market }, credential, { headers, leavesAfterMs });
-  }
-
-  readEvents({ gateway, account, first }) {
-    return this.ask(gateway, 'events', plainList, { first }, this.credential(account));
+  read({ gateway, account, document, leavesAfterMs, market, size, page }) {
+    const { query, accept } = documents[document];
+    const variables = { market, size, page };
+    return this.ask(gateway, 'read', query, variables, this.credential(account), {
+      headers: accept && { accept },
+      leavesAfterMs,
+      document,
+    });
   }
 
   async write({ gateway, account, market, what, leavesAfterMs }) {
-    const seen = await this.ask(gateway, 'write', writes[what], { id: market }, this.credential(account), {
+    const seen = await this.ask(gateway, 'write', writes[what], { market }, this.credential(account), {
       leavesAfterMs,
     });
     seen.isDone = seen.isWhole && seen.body?.errors === undefined && seen.body?.data != null;
@@ -166,24 +178,30 @@ export class Clients {
     if (seen.isWhole && seen.body?.errors === undefined) session.endedAt ??= now();
   }
 
-  register({ gateway }) {
-    return this.ask(gateway, 'register', register, {}, this.credential('a'));
-  }
-
-  async export({ gateway, market, key }) {
-    const seen = await this.ask(gateway, 'export', exportIt, { id: market, key }, this.credential('a'));
-    this.exports.push({ key, result: seen.body?.data?.exportMarketToEndpoint?.__typename, at: now() });
-  }
-
-  readExport(gateway, key) {
-    return this.ask(gateway, 'readExport', exported, { key }, this.credential('a'));
+  async export({ gateway, what, market, key }) {
+    const ask = (each, variables) =>
+      this.ask(gateway, `export ${each}`, exporting[each], variables, this.credential('a'));
+    const learn = ({ body }) =>
+      Object.values(body?.data ?? {}).map(found => found?.signingSecret && this.secrets.push(found.signingSecret));
+    if (this.secrets.length === 0) learn(await ask('register', {}));
+    const id = what === 'retry' ? (await ask('read', { key })).body?.data?.export?.id : undefined;
+    if (what !== 'retry' || id !== undefined) learn(await ask(what, { market, key, id }));
   }
 
   /** Reads the list, and listens behind it: over WebSocket or SSE, from then on through any gateway. */
   async listen(step) {
     const listener = { ...step, parts: [], isListening: true, connections: 0 };
-    this.listeners.push(listener);
+    this.#add(this.listeners, listener);
     await this.#join(listener);
+  }
+
+  /** At most so many listen at a time: the longest one leaves. */
+  #add(all, listener) {
+    all.push(listener);
+    const longest = all.filter(({ isListening }) => isListening).at(-maxListening - 1);
+    if (longest === undefined) return;
+    longest.isListening = false;
+    longest.leave?.();
   }
 
   async #join(listener) {
@@ -232,7 +250,7 @@ export class Clients {
 
   async followJobs(step) {
     const follower = { ...step, isListening: true, connections: 0, seen: [] };
-    this.jobs.push(follower);
+    this.#add(this.jobs, follower);
     while (follower.isListening) {
       follower.connections += 1;
       let isOver = false;

@@ -1,5 +1,6 @@
 // The fleet and its world, and what each step of a history does to them. A step is plain data: when, what, and numbers that choose among what is there.
 import { Clients } from './clients.mjs';
+import { documents } from './documents.mjs';
 import { Gateway } from './gateways.mjs';
 import { lineOf, reset, silence, speak, startNetwork } from './network.mjs';
 import { startRedis } from './redis-server.mjs';
@@ -27,6 +28,7 @@ export class Fleet {
       this.gateways = Array.from({ length: count }, (_, index) => new Gateway(index, seed, env));
     });
     this.world = world;
+    this.intervalMs = Number(env.POLL_INTERVAL_MS);
   }
 
   up = () => this.gateways.filter(({ isUp }) => isUp);
@@ -60,10 +62,23 @@ export class Fleet {
     await this.advance(90_000);
     this.quietUntil = now();
     const { clients, redis, service, up } = this;
-    for (const [index, { name }] of up().entries()) {
-      for (const market of service.markets.keys())
-        this.begin(() => clients.read({ gateway: name, account: 'a', market: String(market), document: 'all' }));
-      if (index === 0) for (const { by } of service.exports) this.begin(() => clients.readExport(name, by));
+    for (const [index, { name: gateway }] of up().entries()) {
+      for (const document of Object.keys(documents)) {
+        for (const market of service.markets.keys()) {
+          this.begin(() =>
+            clients.read({
+              gateway,
+              account: 'ab'[index % 2],
+              market: String(market),
+              document,
+              size: 1 + 2 * market,
+              page: market,
+            }),
+          );
+        }
+      }
+      if (index > 0) continue;
+      for (const { by } of service.exports) this.begin(() => clients.export({ gateway, what: 'read', key: by }));
     }
     await this.advance(30_000);
     clients.leaveAll();
@@ -131,17 +146,14 @@ export const operations = {
     });
   },
   read: ({ clients }, step) => clients.read({ ...step, gateway: clients.pick(step.via) }),
-  readEvents: ({ clients }, step) => clients.readEvents({ ...step, gateway: clients.pick(step.via) }),
   write: ({ clients }, step) => clients.write({ ...step, gateway: clients.pick(step.via) }),
   listen: ({ clients }, step) => clients.listen(step),
   followJobs: ({ clients }, step) => clients.followJobs(step),
   drop: ({ clients }, { number, isEnd }) => clients.drop(number, isEnd),
   signIn: ({ clients }, step) => clients.signIn({ gateway: clients.pick(step.via) }),
   signOut: ({ clients }, step) => clients.signOut({ gateway: clients.pick(step.via) }),
-  export: async ({ clients }, step) => {
-    await clients.register({ gateway: clients.pick(step.via) });
-    await clients.export({ ...step, gateway: clients.pick(step.via) });
-  },
+  export: ({ clients }, step) => clients.export({ ...step, gateway: clients.pick(step.via) }),
+  scrape: ({ clients }, step) => clients.get(clients.pick(step.via), '/metrics').catch(() => {}),
 };
 
 /** What goes wrong. */

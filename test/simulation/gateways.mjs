@@ -1,5 +1,5 @@
 // The gateways of the fleet: whole ones from a build, each with a module registry, a log and a host of its own.
-import { cpSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { listen, reset } from './network.mjs';
@@ -8,8 +8,8 @@ import { Host } from './time.mjs';
 const folder = resolve('node_modules/.cache', `simulation-${process.pid}`);
 const builds = [];
 
-/** Loads copies of a build, one for each gateway. Their modules share nothing but the packages. */
-export async function loadBuilds(count, dist = 'dist') {
+/** Loads copies of a build, one for each gateway. Their modules share nothing but the packages. @param mutation of a file, by the bytes that it replaces. */
+export async function loadBuilds(count, dist, mutation) {
   mkdirSync(folder, { recursive: true });
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   for (const name of ['schema', 'operations', 'package.json']) symlinkSync(resolve(name), join(folder, name));
@@ -17,6 +17,12 @@ export async function loadBuilds(count, dist = 'dist') {
   for (let index = 0; index < count; index += 1) {
     const copy = join(folder, `dist-${index}`);
     cpSync(dist, copy, { recursive: true, filter: isCode });
+    if (mutation) {
+      const path = join(copy, mutation.file);
+      const code = readFileSync(path);
+      const parts = [code.subarray(0, mutation.start), Buffer.from(mutation.text), code.subarray(mutation.end)];
+      writeFileSync(path, Buffer.concat(parts));
+    }
     const load = file => import(pathToFileURL(join(copy, file)));
     const [{ buildApp }, { readConfig }, { createSchema }] = [
       await load('app.js'),
@@ -55,6 +61,8 @@ export class Gateway {
         POLL_INTERVAL_MS: '2000',
         UPSTREAM_TIMEOUT_MS: '5000',
         LOG_LEVEL: 'info',
+        // GraphiQL would be read from files, which takes real time.
+        INTROSPECTION: 'false',
         ...this.env,
       });
       const log = { write: line => this.lines.push(JSON.parse(line)) };

@@ -1,4 +1,5 @@
 // Histories: what happens, by a seed. Swarm: each seed takes some of the operations and some of the faults only, so that none drowns the others.
+import { documents } from './documents.mjs';
 import { faults, operations } from './fleet.mjs';
 import { drawsFrom } from './time.mjs';
 
@@ -27,19 +28,24 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
     if (isFault) Object.assign(step, { forMs: 200 + below(random() < 0.5 ? 3_000 : 20_000), share: random() });
     if (step.do === 'post') {
       Object.assign(step, {
-        count: random() < 0.1 ? 90 + below(60) : 1 + below(3),
+        count: random() < 0.04 ? 90 + below(60) : 1 + below(3),
         lateMs: random() < 0.2 ? below(200_000) : 0,
       });
       if (random() < 0.4) step.updates = 1 + below(1_000);
     }
-    if (step.do === 'read') step.document = pick(['name', 'all', 'deferred']);
+    if (step.do === 'read')
+      Object.assign(step, { document: pick(Object.keys(documents)), size: pick([1, 3, 100]), page: 1 + below(3) });
     if (step.do === 'read' || step.do === 'write') step.leavesAfterMs = random() < 0.1 ? below(300) : undefined;
     if (step.do === 'write') step.what = pick(['start', 'publish', 'review', 'review']);
-    if (step.do === 'readEvents' || step.do === 'listen') step.first = pick([1, 3, 100]);
+    if (step.do === 'listen') step.first = pick([1, 3, 100]);
     if (step.do === 'listen' || step.do === 'followJobs') step.transport = pick(['sse', 'ws']);
     if (step.do === 'followJobs') step.phase = pick(['DISCOVERY', 'PUBLISH']);
     if (step.do === 'drop') step.isEnd = random() < 0.3;
-    if (step.do === 'export') step.key = `k${below(12)}`;
+    if (step.do === 'export')
+      Object.assign(step, {
+        key: `k${below(12)}`,
+        what: pick(['send', 'send', 'retry', 'test', 'update', 'rotate', 'list']),
+      });
     steps.push(step);
   }
   const env = { POLL_INTERVAL_MS: String(1_000 * (1 + below(4))), RESPONSE_CACHE: String(random() < 0.7) };

@@ -1,73 +1,119 @@
-// `npm run simulate -- --seed N --minutes M`: runs one history of the fleet in virtual time, and says in one line of JSON what came of it.
-
+// `npm run simulate -- --seed N --minutes M`: runs histories of the fleet in virtual time, and says in one line of JSON what came of each. With a failure
+// comes the shortest history that still fails: steps are taken out as long as the same rule is broken. `--seeds K` runs K seeds, `--corpus` those that
+// failed once.
 import { execSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
 import { replaceNetwork } from './network.mjs';
 import { now, replaceTimeAndChance } from './time.mjs';
 
 const realNow = performance.now.bind(performance);
-const RealDate = Date;
+const cpuSeconds = () => (process.cpuUsage().user + process.cpuUsage().system) / 1e6;
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    seeds: { type: 'string', default: '1' },
+    minutes: { type: 'string', default: '5' },
+    faults: { type: 'string' },
+    trace: { type: 'string' },
+    corpus: { type: 'boolean', default: false },
+    'no-shrink': { type: 'boolean', default: false },
+    for: { type: 'string' },
+    mutation: { type: 'string' },
+    dist: { type: 'string', default: 'dist' },
+  },
+});
+// graphql has no checks for a second copy of itself then: each gateway has its own schema.
 process.env.NODE_ENV = 'production';
 replaceTimeAndChance();
 replaceNetwork();
 const { Fleet } = await import('./fleet.mjs');
 const { loadBuilds } = await import('./gateways.mjs');
-const { historyOf } = await import('./history.mjs');
+const { historyOf, pairsIn } = await import('./history.mjs');
 const { judge } = await import('./oracle.mjs');
+const undiciTimers = createRequire(import.meta.url)('undici/lib/util/timers.js');
+const commit = execSync('git rev-parse --short HEAD').toString().trim();
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string', default: String(RealDate.now() % 1_000_000) },
-    minutes: { type: 'string', default: '5' },
-    trace: { type: 'string' },
-    faults: { type: 'string' },
-    dist: { type: 'string', default: 'dist' },
-  },
-});
+let crashes;
+for (const event of ['uncaughtException', 'unhandledRejection']) {
+  process.on(event, error => {
+    if (crashes === undefined) throw error;
+    crashes.push(error);
+  });
+}
 
+/** Runs one history. The hash is that of everything that can be seen from outside, with its times. */
 async function simulate(history, trace) {
   const startedAt = realNow();
   const hash = createHash('sha256');
   let messages = 0;
-  const note = (at, fact) => {
-    const line = JSON.stringify([at, fact]);
+  // One clock for all connections of the process: of no gateway, because each of them may be paused.
+  undiciTimers.reset();
+  const fleet = new Fleet(history, (at, fact) => {
+    const line = `${JSON.stringify([at, fact])}\n`;
     hash.update(line);
     messages += 1;
-    trace?.write(`${line}\n`);
-  };
-  const fleet = new Fleet(history, note);
-  current = fleet;
-  await fleet.run(history.steps);
+    trace?.push(line);
+  });
+  ({ crashes } = fleet);
+  undiciTimers.setTimeout(() => {}, 2_000);
+  await fleet.run(history.steps.map(step => ({ ...step })));
   await fleet.end();
-  const violations = judge(fleet);
-  const realSeconds = (realNow() - startedAt) / 1_000;
-  const virtualSeconds = Math.round(now() / 1_000);
+  crashes = undefined;
   return {
-    fleet,
-    virtualSeconds,
-    realSeconds,
+    virtualSeconds: Math.round(now() / 1_000),
+    realSeconds: Math.round(realNow() - startedAt) / 1_000,
     upstreamCalls: fleet.service.calls.length,
     messages,
-    violations,
+    violations: judge(fleet),
     hash: hash.digest('hex').slice(0, 16),
   };
 }
 
-let current;
-for (const event of ['uncaughtException', 'unhandledRejection'])
-  process.on(event, error => {
-    if (current === undefined) throw error;
-    current.crashes.push(error);
-  });
+/** The shortest history that still breaks the rule, as far as two minutes of processor time find it: ever smaller parts are taken out. */
+async function shrunk(history, { rule, at = Number.POSITIVE_INFINITY }) {
+  const enough = cpuSeconds() + 120;
+  let steps = history.steps.filter(step => step.at <= at);
+  for (let size = Math.ceil(steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let start = 0; start < steps.length && cpuSeconds() < enough; ) {
+      const fewer = steps.toSpliced(start, size);
+      const { violations } = await simulate({ ...history, steps: fewer });
+      if (violations.some(violation => violation.rule === rule)) steps = fewer;
+      else start += size;
+    }
+  }
+  return { ...history, steps };
+}
 
-await loadBuilds(3, values.dist);
-const history = historyOf(values.seed, Number(values.minutes), values.faults?.split(','));
-const trace = values.trace && createWriteStream(values.trace);
-const { fleet, ...result } = await simulate(history, trace);
-const commit = execSync('git rev-parse --short HEAD').toString().trim();
-const line = { seed: values.seed, commit, ...result, violations: result.violations.length };
-process.stdout.write(`${JSON.stringify(line)}\n`);
-for (const v of result.violations.slice(0, 5)) process.stderr.write(`${JSON.stringify(v)}\n`);
-process.exit(result.violations.length === 0 ? 0 : 1);
+const corpus = new URL('corpus/', import.meta.url);
+function* histories() {
+  if (values.corpus) for (const file of readdirSync(corpus)) yield JSON.parse(readFileSync(new URL(file, corpus)));
+  for (let count = 0; values.for === undefined ? count < Number(values.seeds) : cpuSeconds() < values.for; count += 1) {
+    yield historyOf(Number(values.seed) + count, Number(values.minutes), values.faults?.split(','));
+  }
+}
+
+await loadBuilds(3, values.dist, values.mutation && JSON.parse(values.mutation));
+// What is loaded by the first start, which takes real time.
+const first = new Fleet({ seed: 0, count: 3, env: {} }, () => {});
+await first.run([]);
+while (first.up().length < 3) await first.advance(1_000);
+const pairs = new Set();
+let failures = 0;
+for (const history of histories()) {
+  const trace = values.trace === undefined ? undefined : [];
+  const { violations, ...result } = await simulate(history, trace);
+  if (trace) writeFileSync(values.trace, trace.join(''));
+  for (const pair of pairsIn(history)) pairs.add(pair);
+  failures += violations.length;
+  const line = { seed: history.seed, commit, ...result, violations: violations.length, pairs: pairs.size };
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+  if (violations.length === 0) continue;
+  for (const violation of violations.slice(0, 5)) process.stderr.write(`${JSON.stringify(violation)}\n`);
+  if (values.mutation) break;
+  if (values['no-shrink']) continue;
+  process.stderr.write(`${JSON.stringify(await shrunk(history, violations[0]))}\n`);
+}
+process.exit(failures === 0 ? 0 : 1);

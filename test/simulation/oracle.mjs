@@ -1,5 +1,8 @@
 // What must be true of every history. Each rule reads only what clients, the service and the receiver of exports saw, and which faults there were. A rule
-// that a fault suspends says so, and by which words of the documents.
+// that a fault suspends says so.
+import { createHmac } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { documents } from './documents.mjs';
 import { faults } from './fleet.mjs';
 
 /** @returns the violations: the rule, and what breaks it. */
@@ -11,11 +14,44 @@ export function judge(fleet) {
   return violations;
 }
 
+/** How long a fault has effects, such as pauses before the next attempt, in milliseconds. */
+const aftermathMs = 45_000;
+
 const rules = {
   *'nothing is left uncaught'({ crashes, gateways }) {
     for (const error of crashes) yield { error: String(error?.stack ?? error) };
     for (const { name, lines } of gateways) {
       for (const line of lines) if (/Unexpected|Unhandled/.test(line.msg)) yield { name, line };
+    }
+  },
+
+  /** Without faults each request succeeds, at once, with all that was selected. */
+  *'in fair weather each request succeeds'(fleet) {
+    for (const { id, kind, at, end, account, document, hasLeft, isWhole, status, text, body, gateway, error } of fleet
+      .clients.requests) {
+      if (kind === 'stream' || kind === 'signOut' || hasLeft || !isFair(fleet, at, end) || account === 'u') continue;
+      const codes = body?.errors?.map(({ extensions }) => extensions.code) ?? [];
+      const isRefused =
+        /write|export/.test(kind) && codes.every(code => code === 'CONFLICT' || code === 'RATE_LIMITED');
+      const isQuick = end - at <= 2_500 || kind.startsWith('export');
+      const hasAll = documents[document]?.accept
+        ? text.includes('"hasNext":false') && !text.includes('"errors"')
+        : body?.data !== undefined;
+      if (!isWhole || status !== 200 || !hasAll || !isQuick || (codes.length > 0 && !isRefused))
+        yield { id, kind, document, at, end, gateway, status, error, text: text.slice(0, 500) };
+    }
+  },
+
+  /** At the end, when nothing has changed for long, each answer is what the service has. Clocks that were wrong may have made entries live longer. */
+  *'at the end each answer is right'(fleet) {
+    if (had(fleet, /clock/)) return;
+    const { clients, service, quietUntil } = fleet;
+    for (const { id, at, document, variables, account, gateway, body } of clients.requests) {
+      const { expected } = documents[document] ?? {};
+      if (at < quietUntil || expected === undefined) continue;
+      const right = expected(service.accounts.get(account), service.markets.get(Number(variables.market)), variables);
+      if (!isDeepStrictEqual(body?.data, right))
+        yield { id, document, variables, gateway, data: body?.data ?? body, right };
     }
   },
 
@@ -34,11 +70,50 @@ const rules = {
         const isLast = listener.parts.at(-1).heard === heard;
         if (!isLast || hasGap || !listener.isListening || !canRead(fleet, listener.account)) continue;
         for (const event of service.accounts.get(listener.account).events.values()) {
-          const number = Number(event.title.split(' ')[1]);
+          const number = numberOf(event);
           const isKnown = number <= listed || shown.includes(number) || latest.get(event._id) === number;
           if (!isKnown) yield { what: 'never came', number, listener: listener.at, connections: listener.connections };
         }
       }
+    }
+  },
+
+  /** (a) Without faults an update comes with the next poll, which is at most twice as late while nothing changes, and no list is a gap. */
+  *'in fair weather updates come in time'(fleet) {
+    const { clients, service, intervalMs } = fleet;
+    for (const { account, parts, at: joinedAt, connections } of clients.listeners) {
+      const { at, heard, listed, hasGap } = parts.at(-1) ?? {};
+      if (connections !== 1 || account === 'u') continue;
+      if (hasGap && isFair(fleet, joinedAt, heard.at(-1)?.at ?? at)) yield { what: 'a gap', at, joinedAt };
+      for (const { number, at: heardAt } of heard) {
+        const posted = service.accounts.get(account).updates[number - 1].at;
+        if (
+          number > listed &&
+          posted > at + 10_000 &&
+          heardAt - posted > 2.2 * intervalMs + 2_000 &&
+          isFair(fleet, posted, heardAt)
+        )
+          yield { number, posted, heardAt, joinedAt };
+      }
+    }
+  },
+
+  /** What a subscription has delivered is in the next list, through any gateway. */
+  *'a list has what was delivered'(fleet) {
+    const { clients } = fleet;
+    for (const { id, at, end, account, text, body } of clients.requests) {
+      const count = body?.data?.events?.unfilteredTotalCount;
+      if (
+        count === undefined ||
+        text.includes('"stale":true') ||
+        had(fleet, /redis|gateway|clock|connections/, at - 30_000, end)
+      )
+        continue;
+      const heard = clients.listeners
+        .filter(listener => listener.account === account)
+        .flatMap(({ parts }) => parts.flatMap(part => part.heard));
+      const missing = heard.find(update => update.at < at && update.number > count);
+      if (missing) yield { id, at, count, missing };
     }
   },
 
@@ -50,7 +125,7 @@ const rules = {
       if (read.text.includes('"stale":true')) continue;
       for (const [, market, version] of read.text.matchAll(/"\w m(\d+) v(\d+)"/g)) {
         const missed = writes.find(
-          write => write.variables.id === market && write.end < read.at && write.version > version,
+          write => write.variables.market === market && write.end < read.at && write.version > version,
         );
         if (missed)
           yield {
@@ -63,6 +138,40 @@ const rules = {
             answered: missed.end,
           };
       }
+    }
+  },
+
+  /** Without faults and writes, a read that was just answered needs no call, through any gateway. */
+  *'in fair weather a repeated read needs no call'(fleet) {
+    const { clients, service } = fleet;
+    const latest = new Map();
+    for (const read of clients.requests.filter(
+      ({ document, isWhole, body }) => documents[document]?.isCached && isWhole && body?.errors === undefined,
+    )) {
+      const name = JSON.stringify([read.document, read.account, read.variables.market]);
+      const before = latest.get(name);
+      latest.set(name, read);
+      if (
+        !(read.at > before?.end) ||
+        read.at > before.at + 30_000 ||
+        !isFair(fleet, before.at, read.end) ||
+        read.account === 'u'
+      )
+        continue;
+      const isWritten = service.calls.some(
+        ({ at, version, path }) =>
+          version && path.includes(`/${read.variables.market}/`) && at > before.at - 60_000 && at < read.end,
+      );
+      const call = service.calls.find(({ requestId }) => requestId === read.id);
+      if (call && !isWritten)
+        yield {
+          read: read.id,
+          at: read.at,
+          gateway: read.gateway,
+          before: before.id,
+          beforeAt: before.at,
+          call: call.path,
+        };
     }
   },
 
@@ -83,51 +192,79 @@ const rules = {
 
   /** (c) A session that was signed out reads nothing a second later. Sign-outs are shared through Redis, which may fail or lose them. */
   *'nothing is read after a sign-out'(fleet) {
-    for (const read of fleet.clients.requests) {
-      const { endedAt } = read.session ?? {};
-      if (!(read.at > endedAt + 1_500) || !read.text.includes('"u m')) continue;
-      if (!had(fleet, /redis|gateway|clock/, endedAt - 5_000, read.at)) yield { read: read.id, at: read.at, endedAt };
+    for (const { id, at, session, text, status, end, kind, isWhole } of fleet.clients.requests) {
+      const isOver = at > session?.endedAt + 1_500;
+      if (isOver && text.includes('"u m') && !had(fleet, /redis|gateway|clock/, session.endedAt - 5_000, at))
+        yield { id, at, endedAt: session.endedAt };
+      if (kind === 'read' && session?.endedAt > end && isFair(fleet, at, end) && isWhole && status !== 200)
+        yield { id, at, status, what: 'refused before its end', text };
     }
   },
 
   /** (d) An export is sent once for each key, in at most four attempts, and its record says what the receiver saw. A Redis that loses data loses records. */
   *'an export is sent once, and its record is true'(fleet) {
-    if (had(fleet, /redis(FailsOver|IsFlushed)/)) return;
     const { clients, service } = fleet;
-    for (const key of new Set(service.exports.map(({ by }) => by))) {
+    for (const { at, headers, body } of service.exports) {
+      const { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature = '' } = headers;
+      const signed = clients.secrets.map(secret =>
+        createHmac('sha256', Buffer.from(secret.slice(6), 'base64'))
+          .update(`${id}.${time}.${body}`)
+          .digest('base64'),
+      );
+      if (clients.secrets.length > 0 && !signed.some(each => signature.includes(each)))
+        yield { what: 'not signed', at };
+      if (headers['x-own'] !== 'mine') yield { what: 'without the headers of the endpoint', at };
+    }
+    if (had(fleet, /redis(FailsOver|IsFlushed)/)) return;
+    for (const key of new Set(service.exports.map(({ by }) => by).filter(by => by.startsWith('k')))) {
       const sent = service.exports.filter(({ by }) => by === key);
-      if (new Set(sent.map(each => each.key)).size > 1 || sent.length > 4)
+      const records = clients.requests
+        .filter(({ kind, variables }) => kind === 'export read' && variables.key === key)
+        .map(({ body }) => body?.data?.export);
+      const retries = clients.requests.filter(
+        ({ kind, variables }) => kind === 'export retry' && records.some(record => record?.id === variables.id),
+      ).length;
+      const { id, outcome, attempts = [] } = records.at(-1) ?? {};
+      const ids = new Set(sent.map(each => each.key));
+      const own = sent.filter(each => each.key === id);
+      if (ids.size > 1 + retries || own.length > 4)
         yield { key, sent: sent.map(each => [each.at, each.key, each.mode]) };
-      const { body, at } =
-        clients.requests.findLast(({ kind, variables }) => kind === 'readExport' && variables.key === key) ?? {};
-      const status = body?.data?.export?.outcome;
-      const isTaken = sent.some(({ isAnswered }) => isAnswered);
-      if (status === undefined) yield { key, what: 'no record', at };
-      if (status === 'DELIVERED' && !isTaken) yield { key, status };
-      if (status !== 'DELIVERED' && isTaken && !had(fleet, /gateway|connections|redis/)) yield { key, status, isTaken };
+      const isTaken = own.some(({ isAnswered }) => isAnswered);
+      if (outcome === undefined || outcome === 'RUNNING') yield { key, outcome };
+      if (outcome === 'DELIVERED' && !isTaken) yield { key, outcome };
+      const isSure = !had(fleet, /gateway|connections|redis/);
+      if (isSure && ((outcome !== 'DELIVERED' && isTaken) || attempts.length !== own.length))
+        yield { key, outcome, isTaken, attempts, sent: own.length };
     }
   },
 
   /** (e) An operation makes no more calls than its estimate; each call may be tried twice. */
-  *'no operation makes more calls than its estimate'({ clients, service }) {
+  *'no operation makes more calls than its estimate'(fleet) {
+    const { clients, service } = fleet;
     const counts = new Map();
     for (const { requestId } of service.calls) counts.set(requestId, (counts.get(requestId) ?? 0) + 1);
-    for (const { id, kind, body } of clients.requests) {
-      const { estimated } = body?.extensions?.cost ?? {};
+    for (const { id, kind, body, at, end } of clients.requests) {
+      const { estimated, upstreamCalls } = body?.extensions?.cost ?? {};
       const made = counts.get(id) ?? 0;
-      if (made > 2 * estimated) yield { id, kind, estimated, made };
+      if (made > 2 * estimated || (upstreamCalls > estimated && isFair(fleet, at, end)))
+        yield { id, kind, estimated, made, upstreamCalls };
     }
   },
 
-  /** (e) Once the fleet is quiet, one gateway polls for all. */
-  *'one gateway polls each topic'({ service, quietFrom, quietUntil }) {
-    const pollers = new Map();
+  /** (e) Once the fleet is quiet, one gateway polls for all, as often as it should. */
+  *'one gateway polls each topic'({ service, quietFrom, quietUntil, intervalMs }) {
+    const topics = new Map();
     for (const { at, path, account, gateway } of service.calls) {
-      if (at < quietUntil - 20_000 || at > quietUntil || at < quietFrom) continue;
+      if (at < quietFrom || at > quietUntil || /[?&]page=(?!1&)/.test(path)) continue;
       const topic = `${account} ${path.split('?')[0]}`;
-      pollers.set(topic, (pollers.get(topic) ?? new Set()).add(gateway));
+      const polls = topics.get(topic) ?? { gateways: new Set(), count: 0 };
+      topics.set(topic, { gateways: polls.gateways.add(gateway), count: polls.count + 1 });
     }
-    for (const [topic, gateways] of pollers) if (gateways.size > 1) yield { topic, gateways: [...gateways] };
+    for (const [topic, { gateways, count }] of topics) {
+      const most = (quietUntil - quietFrom) / intervalMs + 1;
+      if (gateways.size > 1 || count > most || count < most / 2.5 - 2)
+        yield { topic, gateways: [...gateways], count, most };
+    }
   },
 
   /** (e) The progress of a job does not go back within a connection. */
@@ -148,7 +285,7 @@ const rules = {
   *'each request ends in time'(fleet) {
     for (const { id, kind, at, end, gateway, hasLeft, variables } of fleet.clients.requests) {
       if (kind === 'stream' || (hasLeft && end - at < 80_000)) continue;
-      const limit = kind === 'export' ? 75_000 : 27_000;
+      const limit = kind.startsWith('export') ? 75_000 : 27_000;
       const paused = fleet.taken
         .filter(step => step.do === 'gatewayIsPaused')
         .reduce((sum, step) => sum + step.forMs, 0);
@@ -162,10 +299,14 @@ const rules = {
   },
 };
 
-/** Whether there was such a fault within a time. */
+const numberOf = ({ title }) => Number(title.split(' ')[1]);
+
+/** Whether there was such a fault within a time, or shortly before. */
 const had = ({ taken }, kind, from = 0, to = Number.POSITIVE_INFINITY) =>
   taken.some(
     step => step.do in faults && kind.test(step.do) && step.at <= to && step.at + (step.forMs ?? 0) + 5_000 >= from,
   );
+
+const isFair = (fleet, from, to) => !had(fleet, /(?<!^receiver\w+)$/, from - aftermathMs, to);
 
 const canRead = ({ clients }, account) => account !== 'u' || clients.credential('u').session?.endedAt === undefined;

@@ -47,17 +47,30 @@ class Account {
     ).toISOString();
     const number = this.updates.length + 1;
     this.updates.push({ number, id, lastUpdated, at: now() });
+    const entity = {
+      name: this.updates.length % 2 ? 'steel' : 'coal',
+      entityType: 'category',
+      mappedFrom: 'x',
+      impact: { likelihood: 2, severity: 3, rationale: 'r' },
+    };
     this.events.set(id, {
       _id: id,
       title: `${this.name} ${number}`,
       lastUpdated,
       references: [{ _id: `o-${id}`, title: this.name }],
+      vectorIndex: { anchorText: null, embeddings: [number, 0.5], embeddingsModelName: null },
+      taxonomicMatches: { affectedDatapoints: [], alertTypes: [], impactedEntities: [entity] },
     });
   }
 
   list(query) {
     const [from, to] = [query.get('from') ?? '', query.get('to') ?? '9'];
-    const found = [...this.events.values()].filter(event => event.lastUpdated >= from && event.lastUpdated <= to);
+    const entities = query.get('impactedEntity')?.split(',');
+    const matches = event =>
+      entities === undefined || event.taxonomicMatches.impactedEntities.some(({ name }) => entities.includes(name));
+    const found = [...this.events.values()].filter(
+      event => event.lastUpdated >= from && event.lastUpdated <= to && matches(event),
+    );
     const sorted = this.order(found.sort((one, other) => (one.lastUpdated < other.lastUpdated ? -1 : 1)));
     const [page, size] = [Number(query.get('page')), Number(query.get('pageSize'))];
     const meta = {
@@ -129,11 +142,23 @@ export function startService(seed, note) {
       return [200, {}];
     }
     if (what === 'jobs') return [200, { metadata: { marketId: market.id }, data: market.jobs[part].map(jobOf) }];
-    if (what === 'companies')
+    if (what === 'companies') {
+      const company = { description: name, naics: [], operatesIn: [], dunsNumbers: [] };
       return [
         200,
-        { data: [{ domain: 'x.test', name, description: '', score: 1, naics: [], operatesIn: [], dunsNumbers: [] }] },
+        {
+          data: ['steel', 'coal'].map((each, index) => ({
+            ...company,
+            domain: `${each}.test`,
+            name: each,
+            score: 2 - index,
+          })),
+        },
       ];
+    }
+    if (what === 'esg') return [200, { data: { note: name } }];
+    if (what === 'search-criteria') return [200, { userPrompt: name }];
+    if (what === 'search-criteria/history') return [200, [{ userPrompt: name }]];
     if (what === 'topics') return [200, { data: [{ topicId: 1, label: name, groups: [] }] }];
     return [
       200,
@@ -182,6 +207,7 @@ export function startService(seed, note) {
     const mode = service.receiver;
     const seen = {
       at: now(),
+      headers: request.headers,
       key: request.headers['idempotency-key'],
       by: new URL(request.url, 'http://x').searchParams.get('by'),
       mode,

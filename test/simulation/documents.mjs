@@ -1,0 +1,98 @@
+// What clients read, and what the service would have them get: `expected` is the right answer when nothing has changed for a while.
+
+const eventsOf = ({ events, order }) =>
+  order([...events.values()].sort((one, other) => (one.lastUpdated < other.lastUpdated ? -1 : 1)));
+const titles = events => events.map(({ title }) => ({ title }));
+const textOf = (account, { id, version }) => `${account.name} m${id} v${version}`;
+
+/** The query; its variables by a step; whether it is about a market; and the answer. */
+export const documents = {
+  name: {
+    query: 'query ($market: ID!) { market(id: $market) { name } }',
+    isCached: true,
+    expected: (account, market) => ({ market: { name: textOf(account, market) } }),
+  },
+  all: {
+    query:
+      'query ($market: ID!) { market(id: $market) { name companies(first: 1) { nodes { description } } topics { label } jobs { workflowName } } }',
+    expected: (account, market) => ({
+      market: {
+        name: textOf(account, market),
+        companies: { nodes: [{ description: textOf(account, market) }] },
+        topics: [{ label: textOf(account, market) }],
+        jobs: market.jobs.discovery.map(({ name }) => ({ workflowName: name })),
+      },
+    }),
+  },
+  deferred: {
+    query:
+      'query ($market: ID!) { market(id: $market) { name ... @defer { topics { label } companies(first: 1) { nodes { description } } } } }',
+    accept: 'multipart/mixed; incrementalSpec=v0.2',
+  },
+  criteria: {
+    query:
+      'query ($market: ID!) { market(id: $market) { esg searchCriteria { userPrompt } searchCriteriaHistory { userPrompt } } }',
+    isCached: true,
+    expected: (account, market) => ({
+      market: {
+        esg: { note: textOf(account, market) },
+        searchCriteria: { userPrompt: textOf(account, market) },
+        searchCriteriaHistory: [{ userPrompt: textOf(account, market) }],
+      },
+    }),
+  },
+  events: {
+    query:
+      'query ($size: Int!, $page: Int!) { events(first: $size, page: $page) { totalCount unfilteredTotalCount nodes { title references { observation { title } } } } }',
+    expected: (account, _, { size, page }) => ({
+      events: {
+        totalCount: account.events.size,
+        unfilteredTotalCount: account.updates.length,
+        nodes: eventsOf(account)
+          .slice(size * (page - 1), size * page)
+          .map(({ title }) => ({ title, references: [{ observation: { title: `${account.name} observation` } }] })),
+      },
+    }),
+  },
+  lastEvents: {
+    query: 'query ($size: Int!) { events(last: $size) { nodes { title vectorIndex { embeddings } } } }',
+    expected: (account, _, { size }) => ({
+      events: {
+        nodes: eventsOf(account)
+          .slice(-size)
+          .map(({ title, vectorIndex }) => ({ title, vectorIndex: { embeddings: vectorIndex.embeddings } })),
+      },
+    }),
+  },
+  statistics: {
+    query: '{ eventStatistics(interval: HOUR) { total counted impactedEntities { value count } } }',
+    expected: account => ({
+      eventStatistics: {
+        total: account.events.size,
+        counted: account.events.size,
+        impactedEntities: ['steel', 'coal']
+          .map(value => ({ value, count: ofEntity(account, value).length }))
+          .filter(({ count }) => count > 0)
+          .sort((one, other) => other.count - one.count || (one.value < other.value ? -1 : 1)),
+      },
+    }),
+  },
+  companyEvents: {
+    query:
+      'query ($market: ID!) { market(id: $market) { companies(first: 2) { totalCount nodes { name events(first: 3) { totalCount nodes { title } } } } } }',
+    expected: account => ({
+      market: {
+        companies: {
+          totalCount: 2,
+          nodes: ['steel', 'coal'].map(name => ({
+            name,
+            events: { totalCount: ofEntity(account, name).length, nodes: titles(ofEntity(account, name).slice(0, 3)) },
+          })),
+        },
+      },
+    }),
+  },
+};
+
+const ofEntity = (account, name) =>
+  eventsOf(account).filter(event => event.taxonomicMatches.impactedEntities.some(entity => entity.name === name));

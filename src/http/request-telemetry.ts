@@ -122,7 +122,11 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     /** The first stage. It begins the state of each request, and sees its response to the end. */
     stage: (next: Handler) => (request: IncomingMessage, response: ServerResponse) => {
       const isTraced = tracing !== undefined && transports.has(pathOf(normalizedUrl(request.url ?? '')));
-      const state = begin(request, response, isTraced ? tracing.beginRequest(request.headers) : undefined);
+      const state = begin(
+        request,
+        response,
+        isTraced ? tracing.beginRequest(request.headers, proxyHeaders.isFromProxy(request)) : undefined,
+      );
       return connections.follow(state) ? next(state) : undefined;
     },
 

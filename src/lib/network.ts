@@ -21,6 +21,8 @@ export function createProxyHeaders(trustProxy: boolean | readonly string[]) {
   const forwarded = ({ headers, socket }: IncomingMessage, name: string) =>
     trusts(socket.remoteAddress ?? '', 0) ? headers[name]?.toString().split(',').at(-1)?.trim() : undefined;
   return {
+    /** Whether a trusted proxy has sent the request. */
+    isFromProxy: ({ socket }: IncomingMessage): boolean => trusts(socket.remoteAddress ?? '', 0),
     /** The client's network address; that of the proxy, where the header has no valid one. */
     addressOf(request: IncomingMessage): string {
       const address = withoutPort(proxyAddr(request, trusts));

@@ -9,6 +9,7 @@ import {
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
+  TraceFlags,
   trace,
 } from '@opentelemetry/api';
 import { core, NodeSDK, resources } from '@opentelemetry/sdk-node';
@@ -86,7 +87,15 @@ export function startTracing({ warn, works }: Pick<Telemetry, 'warn' | 'works'>)
 
   return {
     begin: kind => begin(kind, ROOT_CONTEXT),
-    beginRequest: headers => begin('server', propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)),
+    beginRequest(headers, decides) {
+      const given = propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter);
+      const parent = trace.getSpanContext(given);
+      if (decides || parent === undefined) return begin('server', given);
+      // As for a trace that begins here. Its own id decides nothing either, because a client may choose it.
+      const isSampled = tracer.startSpan('server', undefined, ROOT_CONTEXT).isRecording();
+      const traceFlags = isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE;
+      return begin('server', trace.setSpanContext(ROOT_CONTEXT, { ...parent, traceFlags }));
+    },
     async close() {
       await Promise.race([sdk.shutdown().catch(() => {}), sleep(flushTimeoutMs, undefined, { ref: false })]);
     },

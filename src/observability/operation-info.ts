@@ -39,8 +39,8 @@ export interface Span {
 export interface Tracing {
   /** Begins a trace of its own. */
   begin(kind: SpanKind): Span;
-  /** Begins the span of a request. @param headers may continue a client's trace. */
-  beginRequest(headers: Readonly<Record<string, string | string[] | undefined>>): Span;
+  /** Begins the span of a request. @param headers may continue a client's trace. @param decides whether they also decide that it is exported, or not. */
+  beginRequest(headers: Readonly<Record<string, string | string[] | undefined>>, decides: boolean): Span;
   /** Exports the remaining spans. */
   close(): Promise<void>;
 }

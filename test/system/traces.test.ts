@@ -283,6 +283,30 @@ test('no credential is in a trace, and a request to no transport has no span', a
   expect(collector.text()).not.toContain(key);
 });
 
+test.each([
+  ['a client', '0', '01', {}, false],
+  ['a client', '1', '00', {}, true],
+  ['a proxy', '0', '01', { TRUST_PROXY: '127.0.0.1' }, true],
+  ['a proxy', '1', '00', { TRUST_PROXY: '127.0.0.1' }, false],
+  ['another address than the proxy', '0', '01', { TRUST_PROXY: '10.0.0.1' }, false],
+])('the word of %s, at a ratio of %s and flags of %s', async (_, ratio, flags, env, isExported) => {
+  const started = await program.start({
+    UPSTREAM_BASE_URL: service.origin,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+    OTEL_TRACES_SAMPLER_ARG: ratio,
+    ...env,
+  });
+  // By this id, a ratio keeps each trace.
+  const traceId = '00000000000000000000000000000001';
+  const headers = { 'x-api-key': key, traceparent: `00-${traceId}-b7ad6b7169203331-${flags}` };
+  await ask(`${started.url}/graphql`, query, { first: ++size }, headers);
+  await started.stop();
+  expect(spans.map(span => span.traceId)).toEqual(isExported ? [traceId, traceId, traceId] : []);
+  expect(sent[0]?.traceparent).toMatch(new RegExp(`^00-${traceId}-\\w{16}-0${isExported ? 1 : 0}$`));
+});
+
 test('every attribute is one of the semantic conventions or begins with gateway', () => {
   // They have no name yet for the hash of a document.
   const conventions = new Set<unknown>([...Object.values({ ...stable, ...incubating }), 'graphql.document.id']);

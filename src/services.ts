@@ -64,6 +64,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
   const { schema, teams, telemetry, tracing, seams } = deps;
   const acceptedScopes = new AcceptedScopes();
   const budget = new MemoryBudget(seams.memory, () => telemetry.shed('memory'));
+  const { base } = config.upstream;
   const upstream = createUpstream(config.upstream, telemetry, acceptedScopes, seams.wire, tracing);
   const urls = config.redis?.map(url => url.reveal());
   const redis = urls && connectRedis(urls, error => telemetry.redisFault('connect', error));
@@ -104,7 +105,8 @@ export async function createServices(config: Config, deps: ServicesDeps) {
       sealer,
       attempts: createSignInAttempts(redis),
       revocations: createRevocations(redis, telemetry),
-      base: config.upstream.base,
+      telemetry,
+      cookieHost: base === undefined ? undefined : (config.cookieHost ?? new URL(base).host),
       service: serviceName(config.upstream),
     }),
     exports,

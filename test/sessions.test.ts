@@ -17,11 +17,12 @@ import {
   startOverSandbox,
   type TestGateway,
 } from './support/gateway.js';
+import { takeLog } from './support/log.js';
 import { counted } from './support/metrics.js';
 import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
-import { reply, type StubService, startStubService } from './support/stub-service.js';
+import { noEvents, reply, type StubService, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
 
 const secret = (letter: string) => letter.repeat(40);
@@ -328,6 +329,55 @@ describe('a session', () => {
     const answer = await signIn(gateway);
     expect(answer.errors?.[0].extensions.code).toBe(code);
     expect(setCookie(answer)).toBe('');
+  });
+
+  test.each<[string, Record<string, string>, readonly string[], boolean]>([
+    ['its public name', {}, ['svc_session=one; Domain=public.example'], false],
+    ['its public name, beside one of a balancer', {}, ['svc_session=one; Domain=public.example', 'balancer=1'], true],
+    [
+      'its public name, which is set',
+      { UPSTREAM_COOKIE_HOST: 'public.example' },
+      ['svc_session=one; Domain=public.example'],
+      true,
+    ],
+    [
+      'the domain of its public name',
+      { UPSTREAM_COOKIE_HOST: 'api.public.example' },
+      ['svc_session=one; Domain=.Public.example'],
+      true,
+    ],
+    [
+      'another name than is set',
+      { UPSTREAM_COOKIE_HOST: 'other.example' },
+      ['svc_session=one; Domain=public.example'],
+      false,
+    ],
+    ['no name', { UPSTREAM_COOKIE_HOST: 'public.example' }, ['svc_session=one'], true],
+  ])('of a service that sets its cookie for %s', async (_, env, cookies, isSignedIn) => {
+    const taken = takeLog();
+    const received: unknown[] = [];
+    const service = await startStubService(({ method, headers }, response) => {
+      received.push(headers.cookie);
+      if (method !== 'POST') return reply(response, 200, noEvents);
+      response.setHeader('set-cookie', [...cookies]);
+      reply(response, 200, {});
+    });
+    const other = await startGateway({
+      env: { UPSTREAM_BASE_URL: service.origin, LOG_LEVEL: 'warn', ...env },
+      seams: { log: taken },
+    });
+    try {
+      const answer = await signIn(other);
+      expect(answer.errors?.[0].extensions.code).toBe(isSignedIn ? undefined : 'UPSTREAM_INVALID_RESPONSE');
+      const dropped = 'UPSTREAM_COOKIE_HOST: the service sets cookies for public.example, and they are dropped';
+      const isDropped = !isSignedIn || cookies.length > 1;
+      expect(taken.lines.some(line => JSON.parse(line).msg.startsWith(dropped))).toBe(isDropped);
+      if (isSignedIn) await readWith(other, setCookie(answer).split(';')[0] ?? '');
+      if (isSignedIn) expect(received.at(-1)).toBe(isDropped ? 'balancer=1' : 'svc_session=one');
+    } finally {
+      await other.close();
+      await service.close();
+    }
   });
 
   test('is not started if its cookie would be too large for browsers', async () => {

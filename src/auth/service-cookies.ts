@@ -12,19 +12,22 @@ const maxLifetimeMs = 400 * dayMs;
 /**
  * The cookies that a browser would keep of a response, in the order in which it would send them (RFC 6265, 5.3 and 5.4). A cookie without a `Path` is
  * for all paths: by default it would be for those below the path of sign-in. A `Secure` one is accepted where the operator trusts plain HTTP.
- * @param lines the values of `Set-Cookie`. @param address any URL of the host that sent them.
+ * @param lines the values of `Set-Cookie`. @param host that sent them. @returns those, and the domains of others that are not for this host.
  */
-export async function receivedCookies(lines: readonly string[], address: string): Promise<readonly ServiceCookie[]> {
+export async function receivedCookies(lines: readonly string[], host: string) {
   // Loaded with the first sign-in: its list of public suffixes takes 10 MB.
-  const { CookieJar } = await import('tough-cookie');
+  const { Cookie, CookieJar, domainMatch } = await import('tough-cookie');
   const jar = new CookieJar(undefined, { rejectPublicSuffixes: false });
-  const root = `https://${new URL(address).host}/`;
+  const root = `https://${host}/`;
+  const { hostname } = new URL(root);
   for (const line of lines) jar.setCookieSync(line, root, { ignoreError: true });
   const now = Date.now();
-  return jar.getCookiesSync(root, { allPaths: true, sort: true }).map(cookie => {
+  const cookies = jar.getCookiesSync(root, { allPaths: true, sort: true }).map(cookie => {
     const expiresAt = cookie.isPersistent() ? Math.min(cookie.expiryTime() ?? now, now + maxLifetimeMs) : null;
-    return [cookie.cookieString(), cookie.path ?? '/', expiresAt];
+    return [cookie.cookieString(), cookie.path ?? '/', expiresAt] satisfies ServiceCookie;
   });
+  const domains = lines.flatMap(line => Cookie.parse(line)?.domain ?? []);
+  return { cookies, otherDomains: domains.filter(domain => !domainMatch(hostname, domain)) };
 }
 
 /** The value of a `Cookie` header for a request to this path; empty if no cookie is for it, or each has expired. */

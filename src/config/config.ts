@@ -32,6 +32,7 @@ function disagreements(env: Environment): string[] {
   const require = (name: string, where: string) => {
     if (!isSet(name)) faults.push(`${name}: must be set where ${where}`);
   };
+  if (isSet('UPSTREAM_COOKIE_HOST')) require('UPSTREAM_BASE_URL', 'UPSTREAM_COOKIE_HOST is set');
   const addresses = ['UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL'].filter(isSet);
   for (const name of addresses) {
     require('UPSTREAM_BASE_URL', `${name} is set`);
@@ -125,6 +126,8 @@ export function readConfig(env: Environment) {
       /** After this time, new calls get new connections, so that a name that moves is followed. */
       connectionMaxAgeMs: read('UPSTREAM_CONNECTION_MAX_AGE_MS', types.wholeNumber(1, 86_400_000), 60_000),
     },
+    /** The host that the service's cookies are for, where the gateway reaches it by another name than its users. */
+    cookieHost: read('UPSTREAM_COOKIE_HOST', types.hostName),
     /** One address, or the nodes of a Cluster. */
     redis: read('REDIS_URL', types.redisAddresses),
     /** The first one seals cookies and derives scopes; all of them open cookies. */

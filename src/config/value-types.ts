@@ -31,6 +31,13 @@ export const httpAddress = z
   }, 'must be an http or https address without user, query or fragment')
   .transform(text => text.replace(/\/+$/, ''));
 
+export const hostName = z
+  .string()
+  .refine(
+    text => parseUrl(`https://${text}`)?.host === text.toLowerCase(),
+    'must be a host name such as service.example',
+  );
+
 const list = z.string().transform(text => text.split(',').map(part => part.trim()));
 
 const redisAddress = (text: string) => {

@@ -8,6 +8,7 @@ import type { Upstream } from '../../data/upstream/upstream.js';
 import type { Write } from '../../data/writer.js';
 import { SignInFailed, UpstreamInvalidResponse } from '../../errors.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
+import type { Telemetry } from '../../observability/telemetry.js';
 import { type EmbedSession, embedSession, signedInName } from './model.js';
 
 /** GET /v2/auth/session. It creates a new session each time, so it is a write. */
@@ -16,11 +17,11 @@ export const embedSessionWrite: Write<EmbedSession> = {
   success: embedSession,
 };
 
-/** POST /v2/auth/sign-in. @param base the address of the service. @throws SignInFailed, whatever the reason why the service refuses. */
+/** POST /v2/auth/sign-in. @param cookieHost the host that the service's cookies are for. @throws SignInFailed, whatever the reason why the service refuses. */
 export async function signIn(
-  upstream: Upstream,
+  { upstream, telemetry }: { readonly upstream: Upstream; readonly telemetry: Pick<Telemetry, 'warn' | 'works'> },
   metadata: ResponseMetadata,
-  base: string,
+  cookieHost: string,
   email: string,
   password: string,
 ) {
@@ -38,9 +39,18 @@ export async function signIn(
     .catch(error => {
       throw refusalOf(error) === undefined ? error : new SignInFailed();
     });
-  const cookies = await receivedCookies([reply.headers['set-cookie'] ?? []].flat(), base);
+  const { cookies, otherDomains } = await receivedCookies([reply.headers['set-cookie'] ?? []].flat(), cookieHost);
+  const [domain] = otherDomains;
+  if (domain === undefined) telemetry.works('UPSTREAM_COOKIE_HOST');
+  else {
+    const named = /^[\w.-]+$/.test(domain) ? domain : 'another host';
+    telemetry.warn(
+      'UPSTREAM_COOKIE_HOST',
+      `the service sets cookies for ${named}, and they are dropped. Set it if that is its public name`,
+    );
+  }
   if (cookies.length === 0) throw new UpstreamInvalidResponse('The service did not start a session');
-  return { cookies: [...cookies], email, name };
+  return { cookies, email, name };
 }
 
 /** @throws GatewayError if the reply says no success: a page for signing in may set a cookie, too. */

@@ -8,6 +8,7 @@ import type { Upstream } from '../../data/upstream/upstream.js';
 import { NotConfigured, SignInFailed, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
 import { atMost } from '../../lib/memory-budget.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
+import type { Telemetry } from '../../observability/telemetry.js';
 import type { SignInAttempts } from './attempts.js';
 import { signIn } from './client.js';
 import { type Session, session } from './model.js';
@@ -21,8 +22,9 @@ interface SessionsDeps {
   readonly sealer: Sealer;
   readonly attempts: SignInAttempts;
   readonly revocations: Revocations;
-  /** The address of the service; undefined: no one can sign in. */
-  readonly base: string | undefined;
+  readonly telemetry: Pick<Telemetry, 'warn' | 'works'>;
+  /** The host that the service's cookies are for; undefined: no one can sign in. */
+  readonly cookieHost: string | undefined;
   /** Identifies the service. Sessions of other services are not accepted. */
   readonly service: string;
 }
@@ -36,7 +38,8 @@ const refusalMs = 500;
 /** How long a session counts as one with an older secret, and how many sessions are counted at most. */
 const outdatedBounds = { ...atMost(100_000), ttl: 15 * 60 * 1_000, perf: performance };
 
-export function createSessions({ upstream, base, sealer, attempts, revocations, service }: SessionsDeps) {
+export function createSessions(deps: SessionsDeps) {
+  const { cookieHost, sealer, attempts, revocations, service } = deps;
   const outdated = new LRUCache<string, true>(outdatedBounds);
 
   /** The gateway's cookie, to be set in a response. `maxAge` is in whole seconds; undefined: until the browser closes. */
@@ -60,11 +63,11 @@ export function createSessions({ upstream, base, sealer, attempts, revocations, 
      *   UpstreamInvalidResponse if the session is too large for a cookie.
      */
     async begin(email: string, password: string, address: string, metadata: ResponseMetadata) {
-      if (base === undefined) throw new NotConfigured('UPSTREAM_BASE_URL');
+      if (cookieHost === undefined) throw new NotConfigured('UPSTREAM_BASE_URL');
       await attempts.count(email, address);
       const startedAt = performance.now();
       try {
-        const session = await signIn(upstream, metadata, base, email, password);
+        const session = await signIn(deps, metadata, cookieHost, email, password);
         await attempts.forgive(email, address);
         const expiries = session.cookies.map(([, , expiresAt]) => expiresAt);
         // As long as the cookie that lives longest; the others expire by themselves.

@@ -18,7 +18,11 @@ const tools = [
     needs: 'install chromium or set CHROME_PATH',
     usage: 'process.env.CHROME_PATH',
   },
-  { command: 'haproxy', needs: 'install haproxy', usage: ["spawn('haproxy'", 'docs/operations/rehearsal.sh'] },
+  {
+    command: 'haproxy',
+    needs: 'install haproxy',
+    usage: ["spawn('haproxy'", 'haproxy -db', 'docs/operations/rehearsal.sh'],
+  },
   { command: 'docker-compose', needs: 'install docker-compose', usage: "spawnSync('docker-compose'" },
   // The commands of the guides. The packages of the first two also have promtool and amtool.
   { command: 'prometheus', needs: 'install prometheus', usage: "spawn('bash'" },

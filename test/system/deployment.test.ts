@@ -32,7 +32,7 @@ describe('docker-compose.yml', () => {
   }
   /** The configuration that a gateway of this `.env` starts with: its command is run, with something that tells its environment as the program. */
   function configured(env: Record<string, string> = { SANDBOX: 'true' }) {
-    const { command, environment } = composed({ SESSION_SECRET: 'x'.repeat(32), ...env }).services['gateway-1'];
+    const { command, environment } = composed({ SESSION_SECRET: 'x'.repeat(32), ...env }).services.gateway;
     const own = mkdtempSync(join(tmpdir(), 'start-'));
     try {
       writeFileSync(join(own, 'start'), '#!/bin/sh\nexec node -p "JSON.stringify(process.env)"\n', { mode: 0o755 });
@@ -48,7 +48,7 @@ describe('docker-compose.yml', () => {
     }
   }
   const { services } = composed();
-  const gateways = ['gateway-1', 'gateway-2'].map(name => services[name]);
+  const { gateway } = services;
 
   test('mounts only files that exist', () => {
     const mounts: string[] = Object.values<{ volumes?: string[] }>(services)
@@ -60,7 +60,7 @@ describe('docker-compose.yml', () => {
   });
 
   test('builds each image under a name of its own', () => {
-    for (const gateway of gateways) expect(gateway).toHaveProperty('build');
+    expect(gateway).toHaveProperty('build');
     const names = Object.values<{ build?: unknown; image?: string }>(services)
       .filter(({ build }) => build !== undefined)
       .flatMap(({ image }) => image ?? []);
@@ -69,7 +69,7 @@ describe('docker-compose.yml', () => {
 
   test('gives two gateways an environment that they start with in production', () => {
     expect(configured().redis).toHaveLength(1);
-    expect(gateways[0]).toEqual(gateways[1]);
+    expect(gateway.deploy).toEqual({ replicas: 2 });
   });
 
   test('uses the sandbox for all three addresses of the service, or for none', () => {
@@ -110,15 +110,13 @@ describe('docker-compose.yml', () => {
   });
 
   test('trusts only the balancer to tell the address of a client', () => {
-    expect(gateways[0].environment.TRUST_PROXY).toBe(services.balancer.networks.front.ipv4_address);
+    expect(gateway.environment.TRUST_PROXY).toBe(services.balancer.networks.front.ipv4_address);
     const onFront = Object.keys(services).filter(name => 'front' in services[name].networks);
-    expect(onFront).toEqual(['balancer', 'gateway-1', 'gateway-2']);
+    expect(onFront).toEqual(['balancer', 'gateway']);
   });
 
   test('runs the gateways read-only and without privileges, and publishes ports only on the loopback interface', () => {
-    for (const gateway of gateways) {
-      expect(gateway).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
-    }
+    expect(gateway).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
     const ports = Object.values<{ ports?: string[] }>(services).flatMap(({ ports = [] }) => ports);
     expect(ports.filter(port => !port.startsWith('127.0.0.1:'))).toEqual([]);
     expect(services.redis).not.toHaveProperty('ports');
@@ -132,7 +130,7 @@ describe('docker-compose.yml', () => {
   });
 
   test('gives what it builds a first process that passes signals on from the beginning', () => {
-    for (const program of [...gateways, services.sandbox]) expect(program.init).toBe(true);
+    for (const program of [gateway, services.sandbox]) expect(program.init).toBe(true);
   });
 
   test('asks the sandbox whether it listens', async () => {
@@ -157,7 +155,7 @@ describe('docker-compose.yml', () => {
       SESSION_SECRET: 'x'.repeat(32),
       GRAFANA_PASSWORD: 'g',
     });
-    expect(services['gateway-2'].environment).toMatchObject({
+    expect(services.gateway.environment).toMatchObject({
       REDIS_URL: 'redis://:of-redis@redis:6379',
       SESSION_SECRET: 'x'.repeat(32),
     });

@@ -1,11 +1,13 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { startCollector } from '../support/collector.js';
+import { freeAddress } from '../support/free-address.js';
 import { ask } from '../support/gateway.js';
 import { type NameServer, startNameServer } from '../support/name-server.js';
 import { buildProgram, type Running } from '../support/program.js';
@@ -135,6 +137,34 @@ const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0;
       }
     },
   );
+
+  test('of several gateways are found by the balancer, as many as there are', async () => {
+    const addresses = ['127.0.1.2', '127.0.1.3'];
+    names = await startNameServer({ 'gateway.test': addresses });
+    cleanups.push(names.close);
+    const [balancer, port] = [await freeAddress(), (await freeAddress()).split(':')[1]];
+    const servers = addresses.map(address =>
+      createServer((_, response) => response.end(address)).listen(Number(port), address),
+    );
+    for (const server of servers) cleanups.push(() => server.close());
+    const resolvConf = join(folder, 'resolv.conf');
+    await writeFile(resolvConf, `nameserver ${names.address}\n`);
+    const command = `mount --bind ${resolvConf} /etc/resolv.conf && exec haproxy -db -f docs/operations/haproxy.cfg`;
+    const env = { PATH: `${process.env.PATH}:/usr/sbin`, BALANCER: balancer, GATEWAYS: `gateway.test:${port}` };
+    const child = spawn('unshare', ['--mount', 'sh', '-c', command], { env, stdio: 'ignore' });
+    cleanups.push(() => child.kill());
+    const found = new Set<string>();
+    await until(async () => {
+      for (const path of ['', '/readyz'])
+        found.add(
+          await fetch(`http://${balancer}${path}`).then(
+            r => r.text(),
+            () => '',
+          ),
+        );
+      return addresses.every(address => found.has(address));
+    });
+  });
 
   test('that do not exist are said to be wrong in the log', async () => {
     names = await startNameServer({ 'base.test': here });

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Server } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { GraphQLSchema } from 'graphql';
@@ -143,6 +144,8 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
     async close(noticeMs = 0) {
       if (noticeMs > 0) obey({ ...orders, isDraining: true });
       leaving = 'closing';
+      // No balancer asks before it gives a connection: new ones go to the other gateways of the port at once.
+      if (config.reusePort) Server.prototype.close.call(app.server);
       await pause(noticeMs);
       // A refusal itself leaves the connection open until its body was read: otherwise the client would see a broken connection.
       app.server.off('request', closeAfterResponse);

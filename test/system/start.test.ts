@@ -427,6 +427,18 @@ describe('REUSE_PORT', () => {
     await until(async () => (await probe(one.url)).processes === 2);
     expect(await one.stop()).toMatchObject({ code: 0 });
     expect(await probe(one.url)).toEqual({ answers: 40, processes: 1 });
+
+    // During its notice, one that ends serves the connections that it has, and gets no others.
+    const three = await start({ REUSE_PORT: 'true', PORT: new URL(one.url).port, SHUTDOWN_NOTICE_MS: '60000' });
+    await until(async () => (await probe(one.url)).processes === 2);
+    three.signal('SIGTERM');
+    await until(async () => (await probe(one.url)).processes === 1);
+    let isOver = false;
+    void three.ended.then(() => {
+      isOver = true;
+    });
+    for (let times = 0; times < 5; times += 1) expect((await probe(one.url)).processes).toBe(1);
+    expect(isOver).toBe(false);
   });
 
   (canReuse ? test.skip : test)('says what it needs where it cannot be', async () => {

@@ -17,7 +17,7 @@ const writes = {
     'mutation ($market: ID!) { reviewCompanies(input: { marketId: $market, reviewStatus: INCLUDE, target: { domains: ["coal.test"] } }) { marketId } }',
 };
 const outcome =
-  '__typename ... on ExportDelivered { exportId } ... on ExportRejected { exportId } ... on ExportFailed { exportId }';
+  '__typename ... on ExportDelivered { exportId title messageText attempts { status } } ... on ExportRejected { exportId } ... on ExportFailed { exportId }';
 const exporting = {
   send: `mutation ($market: ID!, $key: String!) { exportMarketToEndpoint(input: { marketId: $market, endpoint: "crm", companies: { matching: {} }, idempotencyKey: $key,
     onBehalfOf: { name: $key, email: "a@b.test" } }) { ${outcome} } }`,
@@ -28,7 +28,9 @@ const exporting = {
   rotate: 'mutation { rotateExportEndpointSecret(input: { name: "crm" }) { signingSecret } }',
   register: `mutation { registerExportEndpoint(input: { name: "crm", url: "http://receiver.test/hook?by={user.name}", description: "d",
     headers: [{ name: "x-own", value: "mine" }] }) { signingSecret } }`,
-  list: '{ exportEndpoints { name description } exports(first: 100) { nodes { id outcome attempts { status } } } }',
+  forbidden:
+    'mutation { registerExportEndpoint(input: { name: "inside", url: "http://inside.test/", description: "d" }) { endpoint { name } } }',
+  list: '{ exportEndpoints { name description } exports(first: 100, filter: { endpoint: "crm" }) { nodes { id outcome attempts { status } } } }',
   read: 'query ($key: String!) { export(by: { idempotencyKey: $key }) { id outcome attempts { status fault } } }',
 };
 
@@ -141,14 +143,23 @@ export class Clients {
     return { account, headers: { cookie: session?.cookie ?? 'none=1' }, session };
   }
 
-  read({ gateway, account, document, leavesAfterMs, market, size, page }) {
+  /** Reads, and perhaps reads again through another gateway. */
+  async read({ gateway, account, document, leavesAfterMs, market, size, page, isAgain, via }) {
     const { query, accept } = documents[document];
-    const variables = { market, size, page };
-    return this.ask(gateway, 'read', query, variables, this.credential(account), {
-      headers: accept && { accept },
-      leavesAfterMs,
-      document,
-    });
+    const options = { headers: accept && { accept }, leavesAfterMs, document };
+    for (const each of isAgain ? [gateway, this.pick(via + 1)] : [gateway]) {
+      await this.ask(each, 'read', query, { market, size, page }, this.credential(account), options);
+    }
+  }
+
+  embed({ gateway, account }) {
+    return this.ask(
+      gateway,
+      'embed',
+      'mutation { createEmbedSession { session { accessToken expiresIn } } }',
+      {},
+      this.credential(account),
+    );
   }
 
   async write({ gateway, account, market, what, leavesAfterMs }) {

@@ -54,6 +54,13 @@ export const documents = {
       },
     }),
   },
+  filtered: {
+    query:
+      'query ($size: Int!) { events(first: $size, filter: { impactedEntities: ["coal"], alertTypes: [] }) { totalCount nodes { title } } }',
+    expected: (account, _, { size }) => ({
+      events: { totalCount: ofEntity(account, 'coal').length, nodes: titles(ofEntity(account, 'coal').slice(0, size)) },
+    }),
+  },
   lastEvents: {
     query: 'query ($size: Int!) { events(last: $size) { nodes { title vectorIndex { embeddings } } } }',
     expected: (account, _, { size }) => ({
@@ -65,17 +72,31 @@ export const documents = {
     }),
   },
   statistics: {
-    query: '{ eventStatistics(interval: HOUR) { total counted impactedEntities { value count } } }',
-    expected: account => ({
-      eventStatistics: {
-        total: account.events.size,
-        counted: account.events.size,
-        impactedEntities: ['steel', 'coal']
-          .map(value => ({ value, count: ofEntity(account, value).length }))
-          .filter(({ count }) => count > 0)
-          .sort((one, other) => other.count - one.count || (one.value < other.value ? -1 : 1)),
-      },
-    }),
+    query:
+      '{ eventStatistics(interval: MONTH) { total counted buckets { count bySeverity { severity count } } scores { severity likelihood count } impactedEntities { value count } } }',
+    expected(account) {
+      const total = account.events.size;
+      const entities = ['steel', 'coal'].map(value => ({ value, count: ofEntity(account, value).length }));
+      const sorted = entities.sort((one, other) => other.count - one.count || (one.value < other.value ? -1 : 1));
+      return {
+        eventStatistics: {
+          total,
+          counted: total,
+          buckets: total === 0 ? [] : [{ count: total, bySeverity: [{ severity: 3, count: total }] }],
+          scores: total === 0 ? [] : [{ severity: 3, likelihood: 2, count: total }],
+          impactedEntities: sorted.filter(({ count }) => count > 0),
+        },
+      };
+    },
+  },
+  observations: {
+    query: '{ observations(ids: ["o-1", "o-2", "o-1"]) { id title textEmbedding } observation(id: "o-3") { title } }',
+    isCached: true,
+    expected: account => {
+      const title = `${account.name} observation`;
+      const observations = ['o-1', 'o-2', 'o-1'].map(id => ({ id, title, textEmbedding: [1.5, id.length] }));
+      return { observations, observation: { title } };
+    },
   },
   companyEvents: {
     query:

@@ -17,7 +17,8 @@ export class Fleet {
   left = [];
 
   /** @param note gets everything that can be seen from outside: calls of the service, and what clients got. */
-  constructor({ seed, count, env }, note) {
+  constructor(history, note) {
+    const { seed, count, env } = history;
     this.note = fact => note(now(), fact);
     const world = startTime(seed);
     startNetwork(world);
@@ -25,7 +26,7 @@ export class Fleet {
       this.redis = startRedis(seed);
       this.service = startService(seed, this.note);
       this.clients = new Clients(this);
-      this.gateways = Array.from({ length: count }, (_, index) => new Gateway(index, seed, env));
+      this.gateways = Array.from({ length: count }, (_, index) => new Gateway(index, history));
     });
     this.world = world;
     this.intervalMs = Number(env.POLL_INTERVAL_MS);
@@ -59,7 +60,7 @@ export class Fleet {
     await this.advance(20_000);
     this.begin(() => Promise.all(this.gateways.map(gateway => gateway.isUp || gateway.start())));
     this.quietFrom = now() + 60_000;
-    await this.advance(90_000);
+    await this.advance(80_000);
     this.quietUntil = now();
     const { clients, redis, service, up } = this;
     for (const [index, { name: gateway }] of up().entries()) {
@@ -80,16 +81,16 @@ export class Fleet {
       if (index > 0) continue;
       for (const { by } of service.exports) this.begin(() => clients.export({ gateway, what: 'read', key: by }));
     }
-    await this.advance(30_000);
+    await this.advance(20_000);
     clients.leaveAll();
-    await this.advance(60_000);
+    await this.advance(40_000);
     const leftAt = now();
-    await this.advance(30_000);
+    await this.advance(15_000);
     for (const { at, path } of service.calls) if (at > leftAt) this.left.push({ call: path, at });
     for (const key of redis.data.keys.keys())
       if (key.endsWith(':claim') && redis.data.call('EXISTS', key) > 0) this.left.push({ key });
     for (const gateway of up()) this.begin(() => this.#leave(gateway));
-    await this.advance(30_000);
+    await this.advance(15_000);
   }
 
   /** What a gateway has without clients, and once it is closed. */
@@ -153,6 +154,7 @@ export const operations = {
   signIn: ({ clients }, step) => clients.signIn({ gateway: clients.pick(step.via) }),
   signOut: ({ clients }, step) => clients.signOut({ gateway: clients.pick(step.via) }),
   export: ({ clients }, step) => clients.export({ ...step, gateway: clients.pick(step.via) }),
+  embed: ({ clients }, step) => clients.embed({ ...step, gateway: clients.pick(step.via) }),
   scrape: ({ clients }, step) => clients.get(clients.pick(step.via), '/metrics').catch(() => {}),
 };
 

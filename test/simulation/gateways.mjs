@@ -40,8 +40,8 @@ export class Gateway {
   isUp = false;
   lines = [];
 
-  constructor(index, seed, env) {
-    Object.assign(this, { index, seed, env, name: `gateway-${index}`, starts: 0 });
+  constructor(index, { seed, env, isAlone }) {
+    Object.assign(this, { index, seed, env, isAlone, name: `gateway-${index}`, starts: 0 });
   }
 
   /** Starts it anew: with nothing of what it knew before. */
@@ -56,7 +56,8 @@ export class Gateway {
         UPSTREAM_BASE_URL: 'http://service',
         UPSTREAM_API_URL: 'http://service/api',
         UPSTREAM_DEV_URL: 'http://service/stage',
-        REDIS_URL: 'redis://redis:6379',
+        // Without Redis, a gateway is alone, and keeps its exports in files.
+        ...(this.isAlone ? { DATA_DIR: join(folder, `data-${this.seed}`) } : { REDIS_URL: 'redis://redis:6379' }),
         SESSION_SECRET: 's'.repeat(40),
         POLL_INTERVAL_MS: '2000',
         UPSTREAM_TIMEOUT_MS: '5000',
@@ -66,7 +67,11 @@ export class Gateway {
         ...this.env,
       });
       const log = { write: line => this.lines.push(JSON.parse(line)) };
-      const built = await buildApp(config, { schema, log, resolve: async () => ['8.8.8.8'] });
+      const built = await buildApp(config, {
+        schema,
+        log,
+        resolve: async name => [name === 'inside.test' ? '10.0.0.1' : '8.8.8.8'],
+      });
       await built.app.ready();
       return built;
     });

@@ -34,7 +34,12 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
       if (random() < 0.4) step.updates = 1 + below(1_000);
     }
     if (step.do === 'read')
-      Object.assign(step, { document: pick(Object.keys(documents)), size: pick([1, 3, 100]), page: 1 + below(3) });
+      Object.assign(step, {
+        document: pick(Object.keys(documents)),
+        size: pick([1, 3, 100]),
+        page: 1 + below(3),
+        isAgain: random() < 0.4,
+      });
     if (step.do === 'read' || step.do === 'write') step.leavesAfterMs = random() < 0.1 ? below(300) : undefined;
     if (step.do === 'write') step.what = pick(['start', 'publish', 'review', 'review']);
     if (step.do === 'listen') step.first = pick([1, 3, 100]);
@@ -44,12 +49,13 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
     if (step.do === 'export')
       Object.assign(step, {
         key: `k${below(12)}`,
-        what: pick(['send', 'send', 'retry', 'test', 'update', 'rotate', 'list']),
+        what: pick(['send', 'send', 'retry', 'test', 'update', 'rotate', 'list', 'forbidden']),
       });
     steps.push(step);
   }
   const env = { POLL_INTERVAL_MS: String(1_000 * (1 + below(4))), RESPONSE_CACHE: String(random() < 0.7) };
-  return { seed, minutes, count: 1 + below(3), env, steps };
+  const isAlone = random() < 0.15;
+  return { seed, minutes, isAlone, count: isAlone ? 1 : 1 + below(3), env, steps };
 }
 
 /** The pairs of an operation and a fault that a history has within a minute of each other. */

@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
 import { replaceNetwork } from './network.mjs';
-import { now, replaceTimeAndChance } from './time.mjs';
+import { now, replaceFiles, replaceTimeAndChance } from './time.mjs';
 
 const realNow = performance.now.bind(performance);
 const cpuSeconds = () => (process.cpuUsage().user + process.cpuUsage().system) / 1e6;
@@ -100,6 +100,7 @@ await loadBuilds(3, values.dist, values.mutation && JSON.parse(values.mutation))
 const first = new Fleet({ seed: 0, count: 3, env: {} }, () => {});
 await first.run([]);
 while (first.up().length < 3) await first.advance(1_000);
+replaceFiles();
 const pairs = new Set();
 let failures = 0;
 for (const history of histories()) {

@@ -31,13 +31,15 @@ const rules = {
       .clients.requests) {
       if (kind === 'stream' || kind === 'signOut' || hasLeft || !isFair(fleet, at, end) || account === 'u') continue;
       const codes = body?.errors?.map(({ extensions }) => extensions.code) ?? [];
-      const isRefused =
-        /write|export/.test(kind) && codes.every(code => code === 'CONFLICT' || code === 'RATE_LIMITED');
+      const isForbidden = kind === 'export forbidden';
+      const isRefused = isForbidden
+        ? codes.join() === 'BAD_USER_INPUT'
+        : /write|export/.test(kind) && codes.every(code => code === 'CONFLICT' || code === 'RATE_LIMITED');
       const isQuick = end - at <= 2_500 || kind.startsWith('export');
       const hasAll = documents[document]?.accept
         ? text.includes('"hasNext":false') && !text.includes('"errors"')
         : body?.data !== undefined;
-      if (!isWhole || status !== 200 || !hasAll || !isQuick || (codes.length > 0 && !isRefused))
+      if (!isWhole || status !== 200 || !hasAll || !isQuick || ((codes.length > 0 || isForbidden) && !isRefused))
         yield { id, kind, document, at, end, gateway, status, error, text: text.slice(0, 500) };
     }
   },
@@ -214,6 +216,13 @@ const rules = {
       if (clients.secrets.length > 0 && !signed.some(each => signature.includes(each)))
         yield { what: 'not signed', at };
       if (headers['x-own'] !== 'mine') yield { what: 'without the headers of the endpoint', at };
+    }
+    for (const { id, kind, body } of clients.requests) {
+      const [result] = /send|retry|test/.test(kind) ? Object.values(body?.data ?? {}) : [];
+      const isRight =
+        /^Taken \w+\nand done$/.test(`${result?.title} ${result?.messageText}`) &&
+        result?.attempts?.at(-1)?.status === 200;
+      if (result?.__typename === 'ExportDelivered' && !isRight) yield { id, kind, result };
     }
     if (had(fleet, /redis(FailsOver|IsFlushed)/)) return;
     for (const key of new Set(service.exports.map(({ by }) => by).filter(by => by.startsWith('k')))) {

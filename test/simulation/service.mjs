@@ -122,11 +122,22 @@ export function startService(seed, note) {
     if (account === undefined || account.isRevoked)
       return [401, { success: false, errorCode: 'UNAUTHORISED', message: 'Unknown key' }];
     if (url.pathname.endsWith('/events')) return [200, account.list(url.searchParams)];
+    if (url.pathname.endsWith('/session'))
+      return [
+        200,
+        { idToken: 'i', accessToken: `${account.name}-session`, refreshToken: 'r', expiresIn: 60, checksum: 'c' },
+      ];
     const [, observation] = /observation\/(.+)$/.exec(url.pathname) ?? [];
     if (observation !== undefined)
       return [
         200,
-        { _id: observation, title: `${account.name} observation`, content: [], addedAt: '2026-01-01T00:00:00.000Z' },
+        {
+          _id: observation,
+          title: `${account.name} observation`,
+          content: [],
+          textEmbedding: [1.5, observation.length],
+          addedAt: '2026-01-01T00:00:00.000Z',
+        },
       ];
     const [, part, id, what] = /\/(discovery|markets)\/(\d+)\/?(.*)$/.exec(url.pathname) ?? [];
     const market = markets.get(Number(id));
@@ -221,7 +232,11 @@ export function startService(seed, note) {
     await sleep(mode === 'late' ? 15_500 : 5 + host.random() * 500);
     // The connection may be gone by now.
     seen.isAnswered = !response.destroyed && mode === 'ok';
-    send(response, { fail: 500, reject: 422 }[mode] ?? 200, { title: 'Taken', message: mode, redirectUrl: null });
+    send(response, { fail: 500, reject: 422 }[mode] ?? 200, {
+      title: 'Taken',
+      message: `${mode}<br>and <b>done</b>`,
+      redirectUrl: null,
+    });
   });
   return service;
 }

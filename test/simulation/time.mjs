@@ -2,6 +2,7 @@
 // can be paused or killed: then none of its timers fires, and nothing that was sent to it arrives. Time advances only while nothing can happen without it.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import crypto from 'node:crypto';
+import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import perfHooks from 'node:perf_hooks';
 import timers from 'node:timers';
@@ -16,7 +17,7 @@ const startsAt = real.Date.UTC(2026, 5, 1, 9);
 let clock;
 let world;
 let immediates = 0;
-/** What runs in threads (Web Crypto): the results arrive in the order of the calls, each when nothing else can happen. */
+/** What runs in threads (Web Crypto, files): the results arrive in the order of the calls, each when nothing else can happen. */
 let results = [];
 
 /** Numbers from 0 up to 1, the same for the same seed. */
@@ -185,6 +186,18 @@ function fill(bytes) {
   return bytes;
 }
 
+/** Lets the results of what runs in threads arrive in the order of the calls. */
+function resultsInOrder(owner, names) {
+  for (const name of names) {
+    const original = owner[name];
+    owner[name] = function (...args) {
+      const result = original.apply(this, args);
+      result.catch(() => {});
+      return new Promise((resolve, reject) => results.push(() => result.then(resolve, reject)));
+    };
+  }
+}
+
 /** Replaces what tells the time and what is random. Before anything of the gateway is loaded. */
 export function replaceTimeAndChance() {
   const timing = {
@@ -241,13 +254,20 @@ export function replaceTimeAndChance() {
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`;
   };
   const subtle = Object.getPrototypeOf(globalThis.crypto.subtle);
-  for (const name of ['importKey', 'deriveKey', 'deriveBits', 'encrypt', 'decrypt', 'sign', 'verify', 'digest']) {
-    const original = subtle[name];
-    subtle[name] = function (...args) {
-      const result = original.apply(this, args);
-      return new Promise((resolve, reject) => results.push(() => result.then(resolve, reject)));
-    };
-  }
+  resultsInOrder(subtle, ['importKey', 'deriveKey', 'deriveBits', 'encrypt', 'decrypt', 'sign', 'verify', 'digest']);
   syncBuiltinESMExports();
   startTime('loading');
+}
+
+/** The same of files. After everything was loaded: Node itself reads modules so. */
+export function replaceFiles() {
+  const { open } = fs;
+  // Only the handles that a gateway opens: the functions below use those of their own.
+  fs.open = async (...args) => {
+    const handle = await open(...args);
+    resultsInOrder(handle, ['sync', 'close']);
+    return handle;
+  };
+  resultsInOrder(fs, ['access', 'mkdir', 'open', 'readdir', 'readFile', 'rename', 'rm', 'stat', 'writeFile']);
+  syncBuiltinESMExports();
 }

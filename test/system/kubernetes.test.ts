@@ -101,6 +101,11 @@ test('a gateway starts with the variables, which are those of the documentation'
   expect(pod.enableServiceLinks).toBe(false);
 });
 
+test('no pod names the address of a client until its network is set', () => {
+  // Kept for documentation by RFC 5737: no pod has an address in it.
+  expect(environment.TRUST_PROXY).toBe('192.0.2.0/24');
+});
+
 test('each selector finds the gateways', () => {
   const labels = { 'app.kubernetes.io/name': 'gateway' };
   expect(deployment.spec.template.metadata.labels).toEqual(labels);

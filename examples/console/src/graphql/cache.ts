@@ -17,5 +17,7 @@ export const cache = new InMemoryCache({
     TopicGroup: { keyFields: ['nodeId'] },
     Job: { keyFields: ['nodeId'] },
     ExportEndpoint: { keyFields: ['nodeId'] },
+    // Its `id` is that of an observation: it is a part of its parent.
+    EventReference: { keyFields: false },
   },
 });

@@ -5,7 +5,8 @@ import { documents } from './documents.mjs';
 import { connectTo } from './network.mjs';
 import { now } from './time.mjs';
 
-const list = 'query ($first: Int!) { events(first: $first) { nodes { title } unfilteredTotalCount updatesCursor } }';
+const list =
+  'query ($first: Int, $last: Int) { events(first: $first, last: $last) { nodes { title } unfilteredTotalCount updatesCursor } }';
 const updates = 'subscription ($after: String) { eventUpdates(after: $after) { kind cursor gap event { id title } } }';
 const jobs =
   'subscription ($id: ID!, $phase: JobPhase!) { jobProgress(marketId: $id, phase: $phase) { jobs { id progress } } }';
@@ -162,11 +163,24 @@ export class Clients {
     );
   }
 
-  async write({ gateway, account, market, what, leavesAfterMs }) {
+  /** Writes; perhaps reads and writes through other gateways while it runs, and reads at once when it is answered. */
+  async write({ gateway, account, market, what, leavesAfterMs, racesAfterMs, via }) {
+    const read = (document, next) => void this.read({ gateway: this.pick(via + next), account: 'a', market, document });
+    if (racesAfterMs !== undefined) {
+      read('name', 0);
+      setTimeout(
+        () => this.write({ gateway: this.pick(via + 1), account: 'a', market, what: 'review', via }),
+        racesAfterMs / 2,
+      );
+      for (const next of [0, 1]) setTimeout(() => read('all', next), racesAfterMs);
+    }
+    // Also when it is never answered.
+    for (const wait of [11_000, 30_000]) setTimeout(() => read('name', 1), wait);
     const seen = await this.ask(gateway, 'write', writes[what], { market }, this.credential(account), {
       leavesAfterMs,
     });
     seen.isDone = seen.isWhole && seen.body?.errors === undefined && seen.body?.data != null;
+    if (racesAfterMs !== undefined) for (const next of [0, 1, 2]) setTimeout(() => read('name', next), 1 + next);
   }
 
   async signIn({ gateway }) {
@@ -189,14 +203,18 @@ export class Clients {
     if (seen.isWhole && seen.body?.errors === undefined) session.endedAt ??= now();
   }
 
-  async export({ gateway, what, market, key }) {
+  /** Sends an export, perhaps twice at once; or changes or reads what there is. */
+  async export({ gateway, what, market, key, isAgain, via }) {
     const ask = (each, variables) =>
       this.ask(gateway, `export ${each}`, exporting[each], variables, this.credential('a'));
     const learn = ({ body }) =>
       Object.values(body?.data ?? {}).map(found => found?.signingSecret && this.secrets.push(found.signingSecret));
     if (this.secrets.length === 0) learn(await ask('register', {}));
     const id = what === 'retry' ? (await ask('read', { key })).body?.data?.export?.id : undefined;
-    if (what !== 'retry' || id !== undefined) learn(await ask(what, { market, key, id }));
+    if (what === 'retry' && id === undefined) return;
+    if (isAgain && what === 'send')
+      void this.ask(this.pick(via + 1), 'export send', exporting.send, { market, key }, this.credential('a'));
+    learn(await ask(what, { market, key, id }));
   }
 
   /** Reads the list, and listens behind it: over WebSocket or SSE, from then on through any gateway. */
@@ -221,7 +239,7 @@ export class Clients {
         this.pick(listener.via + tries),
         'list',
         list,
-        { first: listener.first },
+        { [listener.isFromEnd ? 'last' : 'first']: listener.first },
         this.credential(listener.account),
       );
       const events = isWhole && body?.errors === undefined && body?.data?.events;

@@ -17,8 +17,10 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
   const end = minutes * 60_000;
   for (let at = 3_000; at < end; at += below(2 * pauseMs)) {
     const isFault = random() < faultShare;
+    // Most faults strike in the middle of an operation.
+    const last = steps.at(-1)?.at ?? at;
     const step = {
-      at,
+      at: isFault && random() < 0.7 ? Math.min(at, last + below(60)) : at,
       do: pick(isFault ? chosen.faults : chosen.operations),
       via: below(100),
       number: below(100),
@@ -41,6 +43,7 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
         isAgain: random() < 0.4,
       });
     if (step.do === 'read' || step.do === 'write') step.leavesAfterMs = random() < 0.1 ? below(300) : undefined;
+    if (step.do === 'write') step.racesAfterMs = random() < 0.5 ? below(60) : undefined;
     if (step.do === 'write') step.what = pick(['start', 'publish', 'review', 'review']);
     if (step.do === 'listen') step.first = pick([1, 3, 100]);
     if (step.do === 'listen' || step.do === 'followJobs') step.transport = pick(['sse', 'ws']);
@@ -49,11 +52,28 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
     if (step.do === 'export')
       Object.assign(step, {
         key: `k${below(12)}`,
+        isAgain: random() < 0.3,
         what: pick(['send', 'send', 'retry', 'test', 'update', 'rotate', 'list', 'forbidden']),
       });
+    if (step.do === 'listen') step.isFromEnd = random() < 0.2;
     steps.push(step);
+    // A gateway dies in the middle of a write.
+    if (step.do === 'write' && chosen.faults.includes('gatewayIsKilled') && random() < 0.4) {
+      step.racesAfterMs ??= below(60);
+      steps.push({
+        ...step,
+        at: at + below(40),
+        do: 'gatewayIsKilled',
+        number: step.via,
+        forMs: 2_000 + below(20_000),
+      });
+    }
   }
-  const env = { POLL_INTERVAL_MS: String(1_000 * (1 + below(4))), RESPONSE_CACHE: String(random() < 0.7) };
+  const env = {
+    POLL_INTERVAL_MS: String(1_000 * (1 + below(4))),
+    RESPONSE_CACHE: String(random() < 0.7),
+    EVENT_STATISTICS_LIMIT: pick(['100', '2000']),
+  };
   const isAlone = random() < 0.15;
   return { seed, minutes, isAlone, count: isAlone ? 1 : 1 + below(3), env, steps };
 }

@@ -148,6 +148,7 @@ export function startService(seed, note) {
         return [409, { success: false, errorCode: 'CONFLICT', message: 'Running' }];
       market.version += 1;
       call.version = market.version;
+      call.appliedAt = now();
       if (what === 'start') return [200, start(market, 'discovery', ['first_pass'])];
       if (what === 'publish') return [200, start(market, 'markets', ['enrichment', 'scrape'])];
       return [200, {}];
@@ -202,6 +203,8 @@ export function startService(seed, note) {
     const trouble = host.random() < (service.trouble?.share ?? 0) ? service.trouble.kind : undefined;
     if (trouble === 'slow') await sleep(500 + host.random() * 6_000);
     if (trouble === 'error' && host.random() < 0.5) return send(response, 503, { success: false });
+    // A write takes its time before it is carried out: reads in between see what was before.
+    if (/start|publish|reviews/.test(url.pathname)) await sleep(host.random() * 150);
     const [status, content, headers] = answer(request.method, url, account, call);
     const json = JSON.stringify(content);
     if (trouble === 'silent') return undefined;

@@ -71,6 +71,7 @@ export async function createServer(deps: ServerDeps) {
     proxyHeaders,
     fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
     origins: config.corsOrigins,
+    isGuarded: demoKey !== undefined || config.exports.allowPrivateAddresses === true,
   });
   const requestTelemetry = createRequestTelemetry({
     log,

@@ -286,8 +286,8 @@ describe('A session cookie', () => {
     }
   });
 
-  test('is outranked by an explicit credential, which any page may have', async () => {
-    const headers = { cookie, origin: 'https://evil.example' };
+  test('is outranked by an explicit credential', async () => {
+    const headers = { cookie, origin: 'https://app.example' };
     const { results, ended } = kept(
       overWebsocket(gateway.url, { query: '{ viewer { authentication } }' }, { headers }),
     );

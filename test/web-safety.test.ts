@@ -18,6 +18,7 @@ import { hold } from './support/hold.js';
 import { ofTheRun } from './support/of-the-run.js';
 import { startRedis } from './support/redis.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
+import { overWebsocket } from './support/streams.js';
 import { until } from './support/until.js';
 import { fakeWire } from './support/wire.js';
 
@@ -161,6 +162,86 @@ describe('another origin', () => {
     const response = await fetch(`${gateway.url}/graphql?query={viewer{team}}`, { headers: { accept: '*/*' } });
     expect(response.status).toBe(400);
   });
+});
+
+/** How a WebSocket with a key ends, or the data of a query on it. */
+async function openSocket(at: TestGateway, headers: Record<string, string>, params: Record<string, string>) {
+  const { results, ended } = overWebsocket(at.url, { query: '{ viewer { authentication } }' }, { params, headers });
+  return (await ended) ?? results;
+}
+
+const forbidden = expect.objectContaining({ code: 4403, reason: expect.stringMatching(/^FORBIDDEN: /) });
+
+describe.each<[string, () => Promise<TestGateway>]>([
+  ['the sandbox, whose key anyone knows,', () => startGateway()],
+  [
+    'a gateway that may export to private addresses',
+    () => startGateway({ sandbox, env: { EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' } }),
+  ],
+])('%s', (_, start) => {
+  let guarded: TestGateway;
+  beforeAll(async () => {
+    guarded = await start();
+  });
+  afterAll(() => guarded.close());
+
+  const send = (path: string, accept: string, body: object, headers: Record<string, string>) =>
+    fetch(`${guarded.url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept, ...headers },
+      body: JSON.stringify(body),
+    });
+  const query = { query: '{ viewer { authentication } }' };
+  const updates = { query: 'subscription { eventUpdates { cursor } }' };
+  const tools = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+  const requests: Readonly<Record<string, readonly [string, string, object]>> = {
+    HTTP: ['/graphql', 'application/json', query],
+    SSE: ['/graphql/stream', 'text/event-stream', updates],
+    multipart: ['/graphql', 'multipart/mixed;subscriptionSpec=1.0,application/json', updates],
+    MCP: ['/mcp', 'application/json, text/event-stream', tools],
+  };
+
+  test.each(foreign)('refuses every request of a page of %s, with a key or without', async origin => {
+    const calls = (guarded.sandbox ?? sandbox).calls.count();
+    for (const key of [{}, demoHeaders]) {
+      for (const [path, accept, body] of Object.values(requests)) {
+        if (path === '/mcp' && guarded.sandbox === undefined) continue;
+        const response = await send(path, accept, body, { origin, ...key });
+        expect([response.status, await response.text()]).toEqual([403, expect.stringContaining('FORBIDDEN')]);
+      }
+      expect(await openSocket(guarded, { origin }, key)).toEqual(forbidden);
+    }
+    expect((guarded.sandbox ?? sandbox).calls.count()).toBe(calls);
+  });
+
+  test.each(['cross-site', 'same-site'])('refuses a request of a page that is %s', async site => {
+    const address = `${guarded.url}/graphql?query={viewer{authentication}}`;
+    const headers = { ...demoHeaders, 'sec-fetch-site': site, 'apollo-require-preflight': '1' };
+    expect((await fetch(address, { headers })).status).toBe(403);
+  });
+
+  test('answers its own pages, and programs, which send no origin', async () => {
+    for (const headers of [{ origin: guarded.url }, {}]) {
+      expect((await send(...(requests.HTTP as [string, string, object]), { ...headers, ...demoHeaders })).status).toBe(
+        200,
+      );
+      expect(await openSocket(guarded, headers, demoHeaders)).toMatchObject([
+        { data: { viewer: { authentication: 'API_KEY' } } },
+      ]);
+    }
+  });
+});
+
+test.each(['', ours])('a WebSocket with a key opens only for listed origins (CORS_ORIGINS=%s)', async listed => {
+  const own = await startGateway({ sandbox, ...(listed && { env: { CORS_ORIGINS: listed } }) });
+  try {
+    for (const origin of foreign) expect(await openSocket(own, { origin }, demoHeaders)).toEqual(forbidden);
+    expect(await openSocket(own, { origin: ours }, demoHeaders)).toEqual(
+      listed === ours ? [expect.objectContaining({ data: { viewer: { authentication: 'API_KEY' } } })] : forbidden,
+    );
+  } finally {
+    await own.close();
+  }
 });
 
 /** A stream that ends with its first answer. */

@@ -32,8 +32,10 @@ interface AuthenticationDeps {
   readonly proxyHeaders: ProxyHeaders;
   /** The credential of a request to a loopback host that has none of its own; undefined: such a request has no credential. */
   readonly fallback: Credential | undefined;
-  /** Origins, besides the gateway's own, whose pages may use the cookie on connections. */
+  /** Origins, besides the gateway's own, whose pages may open connections. */
   readonly origins: readonly string[];
+  /** Whether other pages may not even send requests: anyone knows the key of the sandbox, and an export could reach private addresses. */
+  readonly isGuarded: boolean;
 }
 
 /** The only place that reads credentials from HTTP requests. An explicit one outranks the cookie, which browsers send by themselves. */
@@ -108,7 +110,6 @@ export function createAuthentication(deps: AuthenticationDeps) {
   const handshakeOf = ({ raw }: FastifyRequest) => ({
     rawCredentials: rawCredentialsOf(raw),
     credential: stateOf(raw).credential,
-    hasCookie: cookieOf(raw) !== undefined,
     address: stateOf(raw).address,
     trusted: isTrusted(raw),
   });
@@ -117,6 +118,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
     /** Finds the credential of a request and its scope. At once, except where a cookie has to be opened. */
     findCredential(state: RequestState): MaybePromise<void> {
       const { request } = state;
+      if (deps.isGuarded && !isTrusted(request)) return found(state, new Forbidden(originMessage));
       const explicit = explicitOf(request);
       if (explicit !== undefined) return found(state, explicit);
       return andThen(sessionOf(cookieOf(request)), opened => {
@@ -168,21 +170,23 @@ export function createAuthentication(deps: AuthenticationDeps) {
     /**
      * The client of a connection, or of a request that is answered with a stream.
      * @param more credentials from the connection's first message, by the names of the headers.
-     * @throws BadUserInput as `identify` does; Unauthenticated where there is no valid credential; Forbidden where a page of another origin
-     * would use the cookie (cross-site WebSocket hijacking).
+     * @throws BadUserInput as `identify` does; Unauthenticated where there is no valid credential; Forbidden for a page of another origin
+     * (cross-site WebSocket hijacking).
      */
     authenticate(handshake: ReturnType<typeof handshakeOf>, more: RawCredentials = {}): Identity {
-      const { rawCredentials, credential, hasCookie, address, trusted } = handshake;
+      const { rawCredentials, credential, address, trusted } = handshake;
+      if (!trusted) throw new Forbidden(originMessage);
       const identityOf = (found: Credential) => ({ credential: found, scope: deps.scopeOf(found), address });
       const explicit = explicitCredential({ ...rawCredentials, ...more });
       if (explicit !== undefined) return identityOf(explicit);
-      if (hasCookie && !trusted) throw new Forbidden('Pages of this origin may not use the session');
       if (credential instanceof Error) throw credential;
       if (credential === undefined) throw new Unauthenticated();
       return identityOf(credential);
     },
   };
 }
+
+const originMessage = 'Pages of this origin may not use the gateway, because it is not in CORS_ORIGINS';
 
 const crossSiteMessage =
   "The browser would not keep the session, because this page is of another site than the gateway. Open the page at the gateway's site. " +

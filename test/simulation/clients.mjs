@@ -168,10 +168,8 @@ export class Clients {
     const read = (document, next) => void this.read({ gateway: this.pick(via + next), account: 'a', market, document });
     if (racesAfterMs !== undefined) {
       read('name', 0);
-      setTimeout(
-        () => this.write({ gateway: this.pick(via + 1), account: 'a', market, what: 'review', via }),
-        racesAfterMs / 2,
-      );
+      const writeToo = () => this.write({ gateway: this.pick(via + 1), account: 'a', market, what: 'review', via });
+      if (racesAfterMs % 2 === 0) setTimeout(writeToo, racesAfterMs / 2);
       for (const next of [0, 1]) setTimeout(() => read('all', next), racesAfterMs);
     }
     // Also when it is never answered.

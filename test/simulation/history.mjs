@@ -64,7 +64,7 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
         ...step,
         at: at + below(40),
         do: 'gatewayIsKilled',
-        number: step.via,
+        number: step.via + below(2),
         forMs: 2_000 + below(20_000),
       });
     }

@@ -627,6 +627,44 @@ describe('Polling over a failing Redis', () => {
   });
 });
 
+test('A gateway that cannot read what another has found polls for itself, and no longer once it can', async () => {
+  const store = localPollStore(intervalMs);
+  let isUnreadable = true;
+  const blind: PollStore = {
+    ...store,
+    claim: async () => false,
+    read: (...values) => (isUnreadable ? Promise.reject(new Error('Too slow')) : store.read(...values)),
+    publish: () => Promise.reject(new Error('It has no claim')),
+  };
+  const { counted, telemetry } = counts();
+  const live = createPolling({ store: blind, intervalMs, telemetry });
+  const from = source();
+  const listener = listen(live, scope(), from);
+  await until(() => listener.heard.length === 1);
+  from.value = 2;
+  await until(() => listener.heard.at(-1) === 2);
+  expect(counted).toMatchObject({ taken: 1, lost: 0 });
+  isUnreadable = false;
+  await until(() => counted.lost === 1);
+  isUnreadable = true;
+  from.value = 3;
+  await until(() => listener.heard.at(-1) === 3);
+  await live.close();
+});
+
+test('A gateway that cannot store what it has found leaves the polls to another', async () => {
+  const released: string[] = [];
+  const store: PollStore = {
+    ...localPollStore(intervalMs),
+    publish: () => Promise.reject(new Error('Too slow')),
+    release: async (_, __, holder) => void released.push(holder),
+  };
+  const live = createPolling({ store, intervalMs, telemetry: silentTelemetry });
+  const listener = listen(live, scope(), source());
+  await until(() => released.length > 0 && listener.heard.length === 1);
+  await live.close();
+});
+
 test('A listener never gets an older state after its process polled alone', async () => {
   const server = await startSingle();
   const slowly = 1_000;

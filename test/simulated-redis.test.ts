@@ -39,7 +39,7 @@ function commandBy({ pick, below, chance }: Draw): string[] {
     () => ['SET', key(), text(), ...life(), ...pick([[], ['NX'], ['XX'], ['NX', 'GET'], ['GET']])],
     () => ['MGET', key(), key()],
     () => [pick(['DEL', 'UNLINK', 'EXISTS']), key(), key()],
-    () => [pick(['INCR', 'TTL', 'TYPE', 'HGETALL', 'SMEMBERS', 'PTTL']), key()],
+    () => [pick(['INCR', 'TTL', 'TYPE', 'HGETALL', 'HKEYS', 'SMEMBERS', 'PTTL']), key()],
     () => ['INCRBY', key(), String(below(20) - 10)],
     () => [pick(['EXPIRE', 'PEXPIRE']), key(), pick(['100000', '0'])],
     () => ['HSET', key(), field(), text(), field(), text()],

@@ -45,7 +45,7 @@ export function fleetNamespace(database: number, upstream: Addresses): FleetName
  * The version of what gateways share in Redis. Raise it with every change to the models: gateways of two versions then have cache entries and polls of their own.
  * `test/model-version.test.ts` fails if the models changed and it did not.
  */
-export const modelVersion = 5;
+export const modelVersion = 6;
 
 export function cacheNamespace(fleet: FleetNamespace): CacheNamespace {
   return `${fleet}.${modelVersion}` as CacheNamespace;

@@ -148,6 +148,7 @@ export class RedisData {
   do_HGET = (key, field) => this.#hash(key)?.get(field) ?? null;
   do_HMGET = (key, ...fields) => fields.map(field => this.#hash(key)?.get(field) ?? null);
   do_HGETALL = key => [...(this.#hash(key) ?? [])].flat();
+  do_HKEYS = key => [...(this.#hash(key)?.keys() ?? [])];
   do_HSET = (key, ...pairs) => {
     this.#hash(key);
     const hash = this.#made(key, Map);

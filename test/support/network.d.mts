@@ -10,5 +10,9 @@ export interface Network {
   close(): Promise<void>;
 }
 
-/** Passes each connection on to a port. @param portOf chooses the port of a new connection. */
-export function startNetwork(portOf: () => number): Promise<Network>;
+/**
+ * Passes each connection on to a port.
+ * @param portOf chooses the port of a new connection.
+ * @param bytesPerSecond of each direction of a connection; as many as there are if it is left out.
+ */
+export function startNetwork(portOf: () => number, bytesPerSecond?: number): Promise<Network>;

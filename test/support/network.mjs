@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+import { Transform } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 // Typed and described in network.d.mts. Plain JavaScript, because `npm run faults:streams` and `npm run test:console` run it as it is.
 
-export async function startNetwork(portOf) {
+export async function startNetwork(portOf, bytesPerSecond) {
   const pairs = new Set();
   let isSilent = false;
   const server = createServer(incoming => {
@@ -17,7 +19,9 @@ export async function startNetwork(portOf) {
         for (const each of pair) each.destroy();
       });
     }
-    if (!isSilent) incoming.pipe(outgoing).pipe(incoming);
+    if (isSilent) return;
+    if (bytesPerSecond === undefined) incoming.pipe(outgoing).pipe(incoming);
+    else incoming.pipe(slow(bytesPerSecond)).pipe(outgoing).pipe(slow(bytesPerSecond)).pipe(incoming);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -44,4 +48,14 @@ export async function startNetwork(portOf) {
       await once(server, 'close');
     },
   };
+}
+
+function slow(bytesPerSecond) {
+  let freeAt = 0;
+  return new Transform({
+    transform(chunk, _, done) {
+      freeAt = Math.max(freeAt, performance.now()) + (chunk.length / bytesPerSecond) * 1_000;
+      void sleep(freeAt - performance.now()).then(() => done(null, chunk));
+    },
+  });
 }

@@ -9,10 +9,13 @@ export interface PollStore {
   claim(topic: string, generation: string, holder: string): Promise<boolean>;
   /** Gives a claim back, so that another gateway need not wait for its end. */
   release(topic: string, generation: string, holder: string): Promise<void>;
-  /** The last state of a generation. */
+  /** The last state of a generation. Rejects also if a part of it cannot be read. */
   read(topic: string, generation: string): Promise<StateMessage<unknown> | undefined>;
-  /** Stores a message and sends it to the other gateways. A refusal is sent, not stored. */
-  publish(topic: string, message: StateMessage<unknown>): Promise<void>;
+  /**
+   * Stores a message and sends it to the other gateways. A refusal is sent, not stored.
+   * @param list the member of its state of which only what is new is sent.
+   */
+  publish(topic: string, message: StateMessage<unknown>, list?: string): Promise<void>;
   /** Calls back for each message, also of this gateway. A message can be missed; `read` gives the last one. Returns a function that unsubscribes. */
   subscribe(topic: string, onMessage: (message: StateMessage<unknown>) => void): () => void;
   close(): void;

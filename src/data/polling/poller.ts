@@ -7,8 +7,8 @@ import { Topic } from './topic.js';
 
 /** What is watched: where its state comes from, and how to compare states. States must be safe as JSON. */
 export interface Watched<S> {
-  /** Restores in a state what JSON does not preserve. Must accept its own result. */
-  revive?(state: S): S;
+  /** The member of a state that is a long list of objects: the gateways send each other only what is new of it. */
+  readonly list?: string;
   /** Asks the service, never a cache. @param previous the last state that any process of the fleet knows. */
   ask(previous: S | undefined, signal: AbortSignal): Promise<S>;
   /** Whether two states are equal for a listener. */
@@ -32,9 +32,9 @@ export interface PollerDeps {
 type Ordered<T> = T & Pick<StateMessage<unknown>, 'order'>;
 
 /**
- * One process's part in watching one thing: it receives what the fleet publishes, claims the polls, and polls while the claim is its own. If the store
- * is unavailable for longer than a claim lasts, or there is no state yet, it polls for its own listeners alone. Polls are idempotent: two at once do no
- * harm.
+ * One process's part in watching one thing: it receives what the fleet publishes, claims the polls, and polls while the claim is its own. If the store,
+ * or what is in it cannot be used for longer than a claim lasts, or there is no state yet, it polls for its own listeners alone. Polls are idempotent: two
+ * at once do no harm.
  */
 export class Poller {
   readonly topic: Topic<Ordered<Snapshot<unknown>>>;
@@ -44,8 +44,10 @@ export class Poller {
   readonly #unsubscribe: () => void;
   /** The generation of all that is kept here. Undefined while it is unknown: this process then polls for itself. */
   #generation: string | undefined;
-  /** How many attempts to claim in a row failed. */
-  #missedClaims = 0;
+  /** How many attempts in a row failed, either to claim or to read what the gateway with the claim has found. */
+  #missed = 0;
+  /** Whether another gateway has the claim. */
+  #isElsewhere = false;
   /** Aborts when this process polls no longer. Undefined while it does not poll. */
   #polling: AbortController | undefined;
   #claimTimer: NodeJS.Timeout | undefined;
@@ -98,11 +100,14 @@ export class Poller {
     const isOurs =
       generation === undefined || (await store.claim(this.#name, generation, gateway).catch(() => undefined));
     if (generation !== this.#generation) return;
-    this.#missedClaims = isOurs === undefined ? this.#missedClaims + 1 : 0;
-    if (isOurs === false) this.#stopPolling('lost');
-    if (this.#polling === undefined) await this.#readStored();
-    const isAlone = this.#missedClaims > attemptsPerClaim || this.topic.newest === undefined;
-    if ((isOurs ?? isAlone) && generation === this.#generation) this.#startPolling();
+    this.#isElsewhere = isOurs === false;
+    const isRead = (this.#polling !== undefined && isOurs !== false) || (await this.#readStored());
+    if (generation !== this.#generation) return;
+    this.#missed = isOurs === undefined || !isRead ? this.#missed + 1 : 0;
+    const cannotWait = this.#polling !== undefined || this.topic.newest === undefined;
+    const isAlone = this.#missed > attemptsPerClaim || (this.#missed > 0 && cannotWait);
+    if (isOurs || isAlone) this.#startPolling();
+    else if (isOurs === false) this.#stopPolling('lost');
   }
 
   #startPolling(): void {
@@ -160,16 +165,25 @@ export class Poller {
     if (!stopping.aborted) await this.#claim();
     if (stopping.aborted) return;
     const generation = this.#generation;
-    if (generation !== undefined) {
-      await this.#deps.store.publish(this.#name, { ...outcome, generation }).catch(() => {});
+    if (generation !== undefined && !this.#isElsewhere) {
+      const { store, gateway } = this.#deps;
+      // Another gateway may reach the store better.
+      const giveUp = () => store.release(this.#name, generation, gateway).catch(() => {});
+      await store.publish(this.#name, { ...outcome, generation }, this.#watched.list).catch(giveUp);
     }
     if (!stopping.aborted) this.#accept(outcome);
   }
 
-  async #readStored(): Promise<void> {
-    if (this.#generation === undefined) return;
-    const stored = await this.#deps.store.read(this.#name, this.#generation).catch(() => undefined);
-    if (stored !== undefined) await this.#receive(stored);
+  /** Returns whether it could be read. Never rejects. */
+  async #readStored(): Promise<boolean> {
+    if (this.#generation === undefined) return true;
+    try {
+      const stored = await this.#deps.store.read(this.#name, this.#generation);
+      if (stored !== undefined) await this.#receive(stored);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   async #receive(message: StateMessage<unknown>): Promise<void> {
@@ -204,7 +218,7 @@ export class Poller {
     // After a long time without a newer state, an older one counts: gateways that polled alone ordered their states by clocks, which may be wrong.
     const isNewer = order > (newest?.order ?? this.#minOrder) || (this.#isStale && order !== newest?.order);
     if (kind === 'state' && !isNewer) return;
-    const state = this.#watched.revive?.(outcome.state) ?? outcome.state;
+    const { state } = outcome;
     const snapshot = { state, observedAt, order };
     const isNews =
       kind === 'final' || this.#isStale || newest === undefined || !this.#watched.same(newest.state, state);

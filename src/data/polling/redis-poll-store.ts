@@ -1,8 +1,41 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import { oncePerValue } from '../../lib/run.js';
 import { createSignedJson } from '../cache/signer.js';
 import { countFaults, replacingOtherType, subscriberOf } from '../redis.js';
 import type { SharedStore } from '../shared-store.js';
 import { type PollStore, timesFor } from './poll-store.js';
 import { type StateMessage, stateMessageSchema } from './state-message.js';
+
+/** In characters. A command with more than this could miss its deadline on a slow link. */
+const maxAtOnce = 64 * 1024;
+
+/** An element of a list, by the hash of its JSON, which vouches for what is read. */
+const piece = z.object({ id: z.string(), length: z.int() });
+type Piece = Readonly<z.output<typeof piece>>;
+const pieceIn = (text: string): Piece => ({ id: hash('sha256', text, 'base64url').slice(0, 32), length: text.length });
+const pieceOf = oncePerValue((element: object) => pieceIn(JSON.stringify(element)));
+
+/** A message. Where it has pieces, they are the list that its state lacks. */
+const storedSchema = z.object({
+  message: stateMessageSchema,
+  list: z.object({ member: z.string(), pieces: z.array(piece) }).optional(),
+});
+type Stored = z.output<typeof storedSchema>;
+
+function* batchesOf(pieces: readonly Piece[]): Generator<readonly Piece[]> {
+  let batch: Piece[] = [];
+  let length = 0;
+  for (const each of pieces) {
+    if (batch.length > 0 && length + each.length > maxAtOnce) {
+      yield batch;
+      [batch, length] = [[], 0];
+    }
+    batch.push(each);
+    length += each.length;
+  }
+  if (batch.length > 0) yield batch;
+}
 
 /**
  * A store for a fleet. Claims and last states are keys in Redis; messages are also published on Redis channels. Each process has one connection
@@ -15,7 +48,10 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
   const channelOf = (topic: string) => `mig:live:${namespace}:{${topic}}:messages`;
   const redisKey = (topic: string, generation: string, part: 'claim' | 'state') =>
     `mig:live:${namespace}:{${topic}}:${generation}:${part}`;
+  const piecesKeyOf = (channel: string) => `${channel}:pieces`;
   const subscribers = new Map<string, (message: StateMessage<unknown>) => void>();
+  /** What this process has of the list of each channel that it is subscribed to. */
+  const known = new Map<string, Map<string, object>>();
   const subscriber = subscriberOf(redis);
   // A channel that cannot be subscribed to now is subscribed to when the connection is ready again.
   const subscribeTo = (channels: readonly string[]) => {
@@ -24,14 +60,74 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
   };
   const resubscribe = () => subscribeTo([...subscribers.keys()]);
   const receive = (channel: string, text: string) => {
-    const message = signedMessage.decode(channel, text, 'message');
-    if (message !== undefined) subscribers.get(channel)?.(message);
+    const onMessage = subscribers.get(channel);
+    const stored = signedMessage.decode(channel, text, 'message');
+    if (stored === undefined || onMessage === undefined) return;
+    const deliver = (message: StateMessage<unknown>) => subscribers.get(channel) === onMessage && onMessage(message);
+    // Without the list, the next read decides.
+    joined(stored, channel).then(deliver, () => {});
   };
   subscriber.on('ready', resubscribe);
   subscriber.on('message', receive);
 
   /** A message is signed for the channel of its topic, also where it is stored under a key. */
-  const signedMessage = createSignedJson(signer, telemetry, stateMessageSchema);
+  const signedMessage = createSignedJson(signer, telemetry, storedSchema);
+
+  /** The last run of `join` for each channel: one at a time, so that none reads what another already does. */
+  const joining = new Map<string, Promise<unknown>>();
+  function joined(stored: Stored, channel: string): Promise<StateMessage<unknown>> {
+    const running = joining.get(channel) ?? Promise.resolve();
+    const next = running.catch(() => {}).then(() => join(stored, channel));
+    if (known.has(channel)) joining.set(channel, next);
+    return next;
+  }
+
+  /** The message with its list. What this process does not have of it is read. @throws Error if something is missing. */
+  async function join({ message, list }: Stored, channel: string): Promise<StateMessage<unknown>> {
+    if (list === undefined || message.kind === 'refused') return message;
+    const before = known.get(channel);
+    const elements = new Map<string, object>();
+    for (const { id } of list.pieces) {
+      const element = before?.get(id);
+      if (element !== undefined) elements.set(id, element);
+    }
+    for (const batch of batchesOf(list.pieces.filter(({ id }) => !elements.has(id)))) {
+      const ids = batch.map(({ id }) => id);
+      const texts = await countFaults(telemetry, 'HMGET', () => redis.hmget(piecesKeyOf(channel), ...ids));
+      for (const [index, id] of ids.entries()) {
+        const text = texts[index];
+        if (text == null || pieceIn(text).id !== id) throw new Error('A piece is missing');
+        const element = JSON.parse(text);
+        elements.set(id, element);
+        // If a later one cannot be read, the next attempt continues here.
+        before?.set(id, element);
+      }
+    }
+    if (before !== undefined) known.set(channel, elements);
+    const { state } = message;
+    return {
+      ...message,
+      state: { ...(state as object), [list.member]: list.pieces.map(({ id }) => elements.get(id)) },
+    };
+  }
+
+  /** Writes what Redis does not have. Returns what it need not have any more. */
+  async function writePieces(
+    key: string,
+    elements: ReadonlyMap<string, object>,
+    ms: number,
+  ): Promise<readonly string[]> {
+    const expire = () => countFaults(telemetry, 'PEXPIRE', () => redis.pexpire(key, ms));
+    await expire();
+    const names = () => replacingOtherType(redis, key, () => redis.hkeys(key));
+    const present = new Set(await countFaults(telemetry, 'HKEYS', names));
+    const missing = [...elements].flatMap(([id, element]) => (present.has(id) ? [] : [pieceOf(element)]));
+    for (const batch of batchesOf(missing)) {
+      const texts = batch.map(({ id }) => [id, JSON.stringify(elements.get(id))] as const);
+      await Promise.all([countFaults(telemetry, 'HSET', () => redis.hset(key, new Map(texts))), expire()]);
+    }
+    return [...present].filter(id => !elements.has(id));
+  }
 
   return {
     claimMs,
@@ -49,24 +145,40 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
     },
     async read(topic, generation) {
       const text = await countFaults(telemetry, 'GET', () => redis.get(redisKey(topic, generation, 'state')));
-      return text === null ? undefined : signedMessage.decode(channelOf(topic), text, 'state');
+      const stored = text === null ? undefined : signedMessage.decode(channelOf(topic), text, 'state');
+      return stored && joined(stored, channelOf(topic));
     },
-    async publish(topic, message) {
+    async publish(topic, message, member) {
       const channel = channelOf(topic);
       const key = redisKey(topic, message.generation, 'state');
-      const text = signedMessage.encode(channel, message);
       const ms = keepMs[message.kind];
+      let stored: Stored = { message };
+      let unused: readonly string[] = [];
+      if (message.kind !== 'refused' && member !== undefined) {
+        const { [member]: list, ...state } = message.state as Readonly<Record<string, readonly object[]>>;
+        const pieces = (list ?? []).map(pieceOf);
+        stored = { message: { ...message, state }, list: { member, pieces } };
+        const elements = new Map(pieces.map(({ id }, index) => [id, list?.[index] as object]));
+        if (known.has(channel)) known.set(channel, elements);
+        // For longer than the message that needs them.
+        unused = await writePieces(piecesKeyOf(channel), elements, 2 * ms);
+      }
+      const text = signedMessage.encode(channel, stored);
       if (ms > 0) await countFaults(telemetry, 'SET', () => redis.set(key, text, 'PX', ms));
       else await countFaults(telemetry, 'DEL', () => redis.del(key));
       await countFaults(telemetry, 'PUBLISH', () => redis.publish(channel, text));
+      if (unused.length > 0) await countFaults(telemetry, 'HDEL', () => redis.hdel(piecesKeyOf(channel), ...unused));
     },
     subscribe(topic, onMessage) {
       const channel = channelOf(topic);
       subscribers.set(channel, onMessage);
+      known.set(channel, new Map());
       subscribeTo([channel]);
       return () => {
         if (subscribers.get(channel) !== onMessage) return;
         subscribers.delete(channel);
+        known.delete(channel);
+        joining.delete(channel);
         subscriber.unsubscribe(channel).catch(() => {});
       };
     },

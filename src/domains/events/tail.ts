@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
 import { known } from '../../data/upstream/schema-drift.js';
-import { Vector } from '../../data/vector.js';
 import { maxPageSize } from '../../graphql/input.js';
 import { dayMs, instantOf } from '../../lib/time.js';
-import { type Event, type ListPosition, newestVersions, updatedAt, withVector } from './model.js';
+import { type Event, type ListPosition, newestVersions, updatedAt } from './model.js';
 
 /** An event as of one update. `key` identifies the update; `foundAt` is the time of the gateway, in milliseconds since 1970. */
 interface TailUpdate {
@@ -24,15 +23,6 @@ export interface Tail extends ListPosition {
   readonly sent: number;
   /** The events that were found last, each with the time of the first update that was found. */
   readonly known: readonly (readonly [id: string, firstUpdate: number])[];
-}
-
-/** Restores the vectors of a tail that another process found: JSON carries them as text. */
-export function reviveVectors<T extends Tail>(tail: T): T {
-  const revived = (event: Event) => {
-    const embeddings: unknown = event.vectorIndex?.embeddings;
-    return typeof embeddings === 'string' ? withVector(event, new Vector(embeddings)) : event;
-  };
-  return { ...tail, updates: tail.updates.map(update => ({ ...update, event: revived(update.event) })) };
 }
 
 /** Reads one page of the events between two times, inclusive. @param pageSize 100 if it is left out. @returns also how many records could not be parsed. */

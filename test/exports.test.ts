@@ -1848,6 +1848,21 @@ describe('a test of an endpoint', () => {
     'mutation ($endpoint: String!) { testExportEndpoint(input: { endpoint: $endpoint }) { __typename ... on ExportEnding { exportId attempts { status } } ... on ExportRejected { title } } }';
   beforeEach(alone);
 
+  test('has a body of the shape of an export, and the documents for partners show both whole', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    await send({ marketId: '3', companies: { visible: { first: 1 } } });
+    await gateway.query(testMutation, { endpoint: crm }, member);
+    const [real, trial] = endpoint.received.map(({ body }) => body);
+    for (const file of ['docs/exports.md', 'docs/partners.md']) {
+      const shown = [...(await readFile(file, 'utf8')).matchAll(/(?<=^\n)( {4}\{ "meta".*\n)( {4}.*\n)*/gm)];
+      expect(shown.map(([block]) => JSON.parse(block))).toEqual([real, trial]);
+    }
+    expect(Object.entries(trial.market).map(([name, value]) => [name, typeof value])).toEqual(
+      Object.entries(real.market).map(([name, value]) => [name, typeof value]),
+    );
+  });
+
   test('sends no companies, is marked, recorded and signed, and has the results of an export', async () => {
     const endpoint = await startEndpoint((response, request, count) =>
       (count === 1 ? thanks : json(422, { title: 'No', message: 'M' }))(response, request, count),
@@ -1860,7 +1875,7 @@ describe('a test of an endpoint', () => {
     expect(sandbox.calls.list()).toEqual([]);
     const [call] = endpoint.received as [ReceivedCall];
     expect(call.url).toBe('/in?for=test%40example.com');
-    expect(call.body).toEqual({ meta: { totalItems: 0, isTest: true }, market: null, data: [] });
+    expect(call.body).toEqual({ meta: { totalItems: 0, isTest: true }, market: { id: 0, name: 'Test' }, data: [] });
     new Webhook(secret).verify(call.bytes, call.headers as Record<string, string>);
     const { data } = await gateway.query(
       '{ exports { nodes { id isTest marketId market { id } sent retryOf { id } } } }',

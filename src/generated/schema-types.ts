@@ -1110,8 +1110,9 @@ export type Mutation = {
   /** Suggests keywords for search criteria. Fails with `NOT_CONFIGURED` if this deployment has not set `KEYWORD_SUGGESTION_PATH`. */
   readonly suggestKeywords?: Maybe<SuggestKeywordsPayload>;
   /**
-   * Sends an export without companies to an endpoint, so that you can try it: `data` is empty, `meta.totalItems` is 0 and `meta.isTest` is true. The
-   * placeholders in its URL get the user of the session, or an example for an API key. Errors are those of `exportMarketToEndpoint`. No upstream call.
+   * Sends an export without companies to an endpoint, so that you can try it: `data` is empty, `meta.totalItems` is 0, `meta.isTest` is true and
+   * `market` is `{ "id": 0, "name": "Test" }`. The placeholders in its URL get the user of the session, or an example for an API key. Errors are those of
+   * `exportMarketToEndpoint`. No upstream call.
    */
   readonly testExportEndpoint?: Maybe<ExportResult>;
   /**

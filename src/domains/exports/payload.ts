@@ -11,9 +11,9 @@ export function payloadOf(market: { id: string; name: string }, selected: number
   return { body: JSON.stringify(body), selected, sent: data.length };
 }
 
-/** The body of a test: an export of no companies. */
+/** The body of a test: an export of no companies of a market that does not exist. */
 export const testPayload: Payload = {
-  body: JSON.stringify({ meta: { totalItems: 0, isTest: true }, market: null, data: [] }),
+  body: JSON.stringify({ meta: { totalItems: 0, isTest: true }, market: { id: 0, name: 'Test' }, data: [] }),
   selected: 0,
   sent: 0,
 };

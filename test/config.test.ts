@@ -1,10 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { GraphQLSchema } from 'graphql';
+import { readTeams } from '../src/auth/teams.js';
 import { readConfig } from '../src/config/config.js';
 import { ConfigurationError } from '../src/config/configuration-error.js';
+import { readManifest } from '../src/graphql/limits/documents.js';
+import { readToolOperations } from '../src/http/mcp/operations.js';
 
 const secretOf = (letter: string) => letter.repeat(32);
 
@@ -209,6 +214,37 @@ test('secrets print as [secret]', () => {
   ]) {
     expect(text).not.toContain('aaaa');
   }
+});
+
+describe.each<[string, (file: string) => unknown]>([
+  ['the file of a secret', file => readConfig({ SESSION_SECRET_FILE: file })],
+  ['the file of teams', readTeams],
+  ['the manifest of trusted documents', readManifest],
+  [
+    'an operation',
+    file =>
+      readToolOperations(dirname(file), {
+        schema: new GraphQLSchema({}),
+        documentChecks: {
+          parse: () => {
+            throw new Error('it was read');
+          },
+        },
+        allowMutations: false,
+      }),
+  ],
+])('%s', (_, read) => {
+  test.each(['is larger', 'is a pipe', 'is a device'])('that %s is refused, and not read', kind => {
+    const file = join(mkdtempSync(join(tmpdir(), 'files-')), 'one.graphql');
+    if (kind === 'is a pipe') execFileSync('mkfifo', [file]);
+    else if (kind === 'is a device') symlinkSync('/dev/zero', file);
+    else {
+      writeFileSync(file, '');
+      truncateSync(file, 1.5 * 2 ** 30);
+    }
+    const reason = kind === 'is larger' ? 'it is larger than 16 MB' : 'it is not a regular file';
+    expect(() => read(file)).toThrow(new RegExp(`^Invalid configuration: .*${reason}$`));
+  });
 });
 
 describe('a secret in a file', () => {

@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdtemp, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -340,6 +341,29 @@ describe('the file of the export store', () => {
     expect(await readdir(path)).toEqual(['exports.json']);
     await register(next, team, 'b');
     expect(await names(await storeAt(path), team)).toEqual(['a', 'b']);
+  });
+
+  test('is written through no link in its place', async () => {
+    const path = await folder();
+    const [store, other] = [await storeAt(path), join(await folder(), 'other')];
+    await writeFile(other, 'kept');
+    await symlink(other, join(path, `exports.json.${process.pid}.new`));
+    await register(store, team, 'a');
+    expect(await readFile(other, 'utf8')).toBe('kept');
+    expect((await lstat(join(path, 'exports.json'))).isFile()).toBe(true);
+  });
+
+  test.each(['a file of 1.5 GB', 'a pipe', 'a device'])('is not read where it is %s', async kind => {
+    const path = await folder();
+    const file = join(path, 'exports.json');
+    if (kind === 'a pipe') execFileSync('mkfifo', [file]);
+    else if (kind === 'a device') await symlink('/dev/zero', file);
+    else await writeFile(file, '').then(() => truncate(file, 1.5 * 2 ** 30));
+    const before = process.memoryUsage().rss;
+    await expect(storeAt(path)).rejects.toThrow(
+      /^Invalid configuration: DATA_DIR: .*(it is larger than 256 MB|it is not a regular file)$/,
+    );
+    expect(process.memoryUsage().rss - before).toBeLessThan(300 * 2 ** 20);
   });
 
   test('leaves unfinished exports of an earlier process as they are, which may still send them', async () => {

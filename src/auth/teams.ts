@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../config/configuration-error.js';
+import { readTextFile } from '../lib/read-file.js';
 import { type Credential, hashOfKey } from './credentials.js';
 
 const keyHash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits');
@@ -101,7 +101,7 @@ export function loggedMember(credential: Credential | Error | undefined): string
 /** The teams in a file. @throws ConfigurationError for an invalid file. */
 export function readTeams(file: string): TeamList {
   try {
-    return teamList.parse(JSON.parse(readFileSync(file, 'utf8'), refuseProto));
+    return teamList.parse(JSON.parse(readTextFile(file), refuseProto));
   } catch (error) {
     throw new ConfigurationError(`TEAMS_FILE: ${file} is not a valid list of teams: ${reasonOf(error)}`);
   }

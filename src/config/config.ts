@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
+import { readTextFile } from '../lib/read-file.js';
 import { ConfigurationError, faultsIn, reasonOf } from './configuration-error.js';
 import { type Environment, unknownNames, valueIn } from './names.js';
 import * as types from './value-types.js';
@@ -78,7 +78,7 @@ export function readConfig(env: Environment) {
     const [text, file] = [valueIn(env, name), valueIn(env, fileName)];
     if (file === undefined) return text;
     try {
-      const content = readFileSync(file, 'utf8');
+      const content = readTextFile(file);
       if (text !== undefined) faults.push(`${fileName}: must not be set where ${name} is set`);
       else if (content.trim() === '') faults.push(`${fileName}: ${file} is empty`);
       else return content;

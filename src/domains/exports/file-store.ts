@@ -1,14 +1,18 @@
-import { access, constants, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
 import { UpstreamUnavailable } from '../../errors.js';
+import { readTextFile } from '../../lib/read-file.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
 import { teamState } from './model.js';
 import { sealsIn, type TextStore } from './team-store.js';
 
 const content = z.object({ version: z.literal(1), teams: z.record(z.string(), teamState) });
+
+/** Of the file, which is read whole. */
+const maxMiB = 256;
 
 /** The JSON of each team. */
 type Teams = ReadonlyMap<string, string>;
@@ -37,7 +41,9 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
 
   async function write(changed: Teams): Promise<void> {
     const members = [...changed].map(([team, text]) => `${JSON.stringify(team)}:${text}`);
-    version = await replace(folder, file, `{"version":1,"teams":{${members.join()}}}`);
+    const text = `{"version":1,"teams":{${members.join()}}}`;
+    if (Buffer.byteLength(text) > maxMiB * 1024 * 1024) throw new UpstreamUnavailable('The export store is full');
+    version = await replace(folder, file, text);
     telemetry.works('DATA_DIR');
     teams = changed;
   }
@@ -101,7 +107,9 @@ async function versionOf(file: string): Promise<string | undefined> {
 
 async function readTeams(file: string): Promise<Teams> {
   try {
-    const stored = JSON.parse((await readFile(file, 'utf8').catch(ignoreAbsence)) ?? '{"version":1,"teams":{}}');
+    const stored = JSON.parse(
+      (await stat(file).catch(ignoreAbsence)) ? readTextFile(file, maxMiB) : '{"version":1,"teams":{}}',
+    );
     content.parse(stored);
     // As a gateway wrote and signed them, and not as they are parsed.
     return new Map(Object.entries(stored.teams).map(([team, state]) => [team, JSON.stringify(state)]));
@@ -123,7 +131,9 @@ async function replace(folder: string, file: string, text: string): Promise<stri
   await mkdir(folder, newFolder);
   // One name per process, so that two processes never write to the same file.
   const newFile = `${file}.${process.pid}.new`;
-  await writeFile(newFile, text, { mode: 0o600, flush: true });
+  await rm(newFile, { force: true });
+  // Exclusive, so that it follows no link.
+  await writeFile(newFile, text, { mode: 0o600, flag: 'wx', flush: true });
   const version = await versionOf(newFile);
   await rename(newFile, file);
   // The rename is durable only once the folder is synced.

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { type DocumentNode, GraphQLError } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
 import type { Reloadable } from '../../config/values.js';
 import { BadUserInput, Forbidden } from '../../errors.js';
+import { readTextFile } from '../../lib/read-file.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
 
 /** How a client names the document to execute, and what is to happen after an error. The names are the same on every transport. */
@@ -38,7 +38,7 @@ const manifestSchema = z.record(z.string().min(1), z.string().min(1));
 /** Reads a manifest as graphql-codegen's client preset writes it: `{hash: document}`. @throws ConfigurationError */
 export function readManifest(path: string): Manifest {
   try {
-    return new Map(Object.entries(manifestSchema.parse(JSON.parse(readFileSync(path, 'utf8')))));
+    return new Map(Object.entries(manifestSchema.parse(JSON.parse(readTextFile(path)))));
   } catch (error) {
     throw new ConfigurationError(
       `PERSISTED_DOCUMENTS: ${path} must contain an object of documents by their hash: ${reasonOf(error)}`,

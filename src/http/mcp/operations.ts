@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type GraphQLSchema,
@@ -10,6 +10,7 @@ import {
 } from 'graphql';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
+import { readTextFile } from '../../lib/read-file.js';
 import { commentAbove, inputSchema, outputSchema } from './json-schema.js';
 import { type SelectedField, type SelectedFields, selectedFields, usesIn, type VariableUse } from './selection.js';
 
@@ -38,7 +39,7 @@ export function readToolOperations(folder: string, deps: OperationsDeps): readon
   const tools = new Map<string, ToolOperation>();
   for (const file of operationFiles(folder)) {
     try {
-      const tool = readToolOperation(readFileSync(file, 'utf8'), deps);
+      const tool = readToolOperation(readTextFile(file), deps);
       const { name, type } = tool.operation;
       if (tools.has(name)) throw new Error(`another file has an operation ${name}`);
       if (type === OperationTypeNode.QUERY || deps.allowMutations) tools.set(name, tool);

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 // What biome does not say about names. Run in the project's folder.
 const files = ['src', 'test', 'bench', 'docs', 'schema', 'examples'].flatMap(filesIn);
-const faults = [...boundsByAnotherName(), ...equalExports()];
+const faults = [...boundsByAnotherName(), ...equalExports(), ...clocksOfHosts()];
 process.stderr.write(faults.map(fault => `${fault}\n`).join(''));
 process.exitCode = faults.length > 0 ? 1 : 0;
 
@@ -22,6 +22,14 @@ function boundsByAnotherName() {
       ([name]) => `${path}: ${name}: call a bound max…, min…, …Threshold or …Timeout`,
     ),
   );
+}
+
+/** Times are those of `src/lib/clock.ts`. The log has those of its host. */
+function clocksOfHosts() {
+  const own = /^src\/(?!sandbox\/|receiver\/|main\.ts|lib\/clock\.ts|lib\/output\.ts)/;
+  return files
+    .filter(({ path, text }) => own.test(path) && /Date\.now\(|new Date\(\)/.test(text))
+    .map(({ path }) => `${path}: take the time from timeNow: hosts have different clocks`);
 }
 
 /** Two modules that export the same name. A type and a value of one name in one module are one thing. */

@@ -13,7 +13,7 @@ import { createMemoryTier, createRedisTier } from './data/cache/tiers.js';
 import { localPollStore } from './data/polling/poll-store.js';
 import { createPolling } from './data/polling/polling.js';
 import { redisPollStore } from './data/polling/redis-poll-store.js';
-import { connectRedis, databaseOf, firstContact } from './data/redis.js';
+import { connectRedis, databaseOf, firstContact, followClock } from './data/redis.js';
 import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
 import { createStartedRuns } from './data/started-runs.js';
 import { createUpstream } from './data/upstream/upstream.js';
@@ -69,6 +69,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
   const urls = config.redis?.map(url => url.reveal());
   const redis = urls && connectRedis(urls, error => telemetry.redisFault('connect', error));
   redis?.on('ready', () => telemetry.redisWorks('connect'));
+  const readClock = redis && followClock(redis, telemetry);
   const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
   const signer = createSigner(config.sessionSecrets);
   const shared: SharedStore | undefined = redis && { redis, namespace: cacheNamespace(fleet), signer, telemetry };
@@ -124,6 +125,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
   const judging = setInterval(() => judgeRefusals(telemetry, acceptedScopes.recent()), judgeEveryMs).unref();
   // The first request should already see what the fleet has cached.
   if (redis !== undefined) await firstContact(redis);
+  await readClock?.();
   await generations.refresh();
   return {
     services,

@@ -152,8 +152,8 @@ const failing = (error: Error) => ({
 
 function moveClock(milliseconds: number): void {
   jest.restoreAllMocks();
-  const now = Date.now.bind(Date);
-  jest.spyOn(Date, 'now').mockImplementation(() => now() + milliseconds);
+  const now = performance.now.bind(performance);
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + milliseconds);
 }
 
 /** A load that ends when it is told to, or when its signal aborts. */

@@ -1,5 +1,6 @@
 import * as iron from 'iron-webcrypto';
 import { type Secret, secretId } from '../config/values.js';
+import { hostTime, timeNow } from '../lib/clock.js';
 
 /** Authenticated encryption of small objects under secrets that rotate. */
 export type Sealer = ReturnType<typeof createSealer>;
@@ -12,10 +13,10 @@ export function createSealer(secrets: readonly [Secret, ...Secret[]]) {
   const sealer = {
     /** Text of letters, digits and `*-_.`. Only holders of a secret can read or make it. @param lifetimeMs how long it opens; 0: forever. */
     seal: (value: object, lifetimeMs: number): Promise<string> =>
-      iron.seal(value, first, { ...iron.defaults, ttl: lifetimeMs }),
+      iron.seal(value, first, { ...options(), ttl: lifetimeMs }),
     /** The sealed value. @throws Error for a text that is tampered with, expired, or sealed with another secret. */
     async open(text: string): Promise<unknown> {
-      const value = await iron.unseal(text, byId, { ...iron.defaults, timestampSkewSec: 0 });
+      const value = await iron.unseal(text, byId, options());
       if (!isCanonical(text.slice(text.lastIndexOf('*') + 1))) throw new Error('The seal was changed');
       return value;
     },
@@ -29,6 +30,9 @@ export function createSealer(secrets: readonly [Secret, ...Secret[]]) {
   };
   return sealer;
 }
+
+/** A seal lives by the clock of the fleet. */
+const options = () => ({ ...iron.defaults, timestampSkewSec: 0, localtimeOffsetMsec: timeNow() - hostTime() });
 
 /** The last letter of a digest has two unused bits. Only one of the four spellings is canonical. */
 function isCanonical(digest: string): boolean {

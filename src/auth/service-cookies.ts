@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { timeNow } from '../lib/clock.js';
 import { dayMs } from '../lib/time.js';
 
 /** A cookie of the service: `name=value`, the path below which it is sent, and when it expires, in milliseconds since 1970; null: with the session. */
@@ -21,10 +22,12 @@ export async function receivedCookies(lines: readonly string[], host: string) {
   const root = `https://${host}/`;
   const { hostname } = new URL(root);
   for (const line of lines) jar.setCookieSync(line, root, { ignoreError: true });
-  const now = Date.now();
-  const cookies = jar.getCookiesSync(root, { allPaths: true, sort: true }).map(cookie => {
-    const expiresAt = cookie.isPersistent() ? Math.min(cookie.expiryTime() ?? now, now + maxLifetimeMs) : null;
-    return [cookie.cookieString(), cookie.path ?? '/', expiresAt] satisfies ServiceCookie;
+  const now = timeNow();
+  // The jar would judge what has expired by the clock of this host.
+  const cookies = jar.getCookiesSync(root, { allPaths: true, sort: true, expire: false }).flatMap(cookie => {
+    const expiresAt = cookie.isPersistent() ? now + Math.min(cookie.TTL(now), maxLifetimeMs) : null;
+    if (expiresAt !== null && expiresAt <= now) return [];
+    return [[cookie.cookieString(), cookie.path ?? '/', expiresAt] satisfies ServiceCookie];
   });
   const domains = lines.flatMap(line => Cookie.parse(line)?.domain ?? []);
   return { cookies, otherDomains: domains.filter(domain => !domainMatch(hostname, domain)) };
@@ -32,7 +35,7 @@ export async function receivedCookies(lines: readonly string[], host: string) {
 
 /** The value of a `Cookie` header for a request to this path; empty if no cookie is for it, or each has expired. */
 export function cookieHeader(cookies: readonly ServiceCookie[], path: string): string {
-  const now = Date.now();
+  const now = timeNow();
   return cookies
     .filter(([, below]) => path === below || path.startsWith(below.replace(/\/?$/, '/')))
     .filter(([, , expiresAt]) => expiresAt === null || expiresAt > now)

@@ -4,6 +4,7 @@ import { Cluster, Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { z } from 'zod';
 import type { Secret } from '../config/values.js';
+import { hostTime, setClock, timeNow } from '../lib/clock.js';
 import type { Attributes } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { closed, failedCommand, failureInWords } from '../observability/warnings.js';
@@ -103,6 +104,27 @@ function keepAlive(client: Redis): void {
   };
   const timer = setInterval(beat, heartbeatMs).unref();
   client.once('end', () => clearInterval(timer));
+}
+
+/** How often a gateway reads the time of Redis. */
+const clockEveryMs = 5_000;
+
+/** Sets the clock of the gateway by that of Redis, with each connection and every few seconds. @returns reads it now. Never rejects. */
+export function followClock(client: RedisClient, telemetry: Pick<Telemetry, 'clockOf' | keyof RedisTelemetry>) {
+  const guarded = createRedisGuard(telemetry);
+  async function follow(): Promise<void> {
+    if (client.status !== 'ready') return;
+    const sentAt = performance.now();
+    const time = await guarded('TIME', () => client.time());
+    if (time === undefined) return;
+    const [seconds = Number.NaN, microseconds = 0] = time.map(Number);
+    setClock(seconds * 1_000 + microseconds / 1_000, sentAt);
+    telemetry.clockOf('Redis', hostTime() - timeNow());
+  }
+  client.on('ready', () => void follow());
+  const timer = setInterval(() => void follow(), clockEveryMs).unref();
+  client.once('end', () => clearInterval(timer));
+  return follow;
 }
 
 /** The number of the database that a client uses. */

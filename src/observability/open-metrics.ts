@@ -1,3 +1,4 @@
+import { timeNow } from '../lib/clock.js';
 import type { Span } from './operation-info.js';
 
 /** A comment in the format of Prometheus, which its parsers ignore. */
@@ -19,7 +20,7 @@ export class Exemplars {
     const le = buckets.find(bound => seconds <= bound) ?? '+Inf';
     const pairs = Object.entries({ le, ...labels }).map(([name, value]) => `${name}="${value}"`);
     const { trace_id, span_id } = span.logged;
-    const exemplar = `{trace_id="${trace_id}",span_id="${span_id}"} ${seconds} ${Date.now() / 1_000}`;
+    const exemplar = `{trace_id="${trace_id}",span_id="${span_id}"} ${seconds} ${timeNow() / 1_000}`;
     this.#byBucket.set(`${histogram}_bucket{${pairs.join(',')}}`, exemplar);
   }
 

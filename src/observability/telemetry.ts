@@ -29,6 +29,9 @@ interface UpstreamCalls {
 const requestBuckets = [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10];
 const callBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+/** A clock of another host may differ by so much before the log says so, in milliseconds. */
+const maxClockDifferenceMs = 1_000;
+
 /** Counts what happens, and warns of what fails outside the gateway. A function is called once for each event, and must not throw. */
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
@@ -115,6 +118,11 @@ export function createTelemetry({ registry, exemplars }: Metrics, { warn, works 
     'Redis commands that failed, or were not sent because Redis is unavailable',
     'command',
   );
+  const clocks = gauge(
+    'gateway_clock_difference_seconds',
+    "By how much the clock of this host is ahead of Redis' (redis) and of the service's (service)",
+    'clock',
+  );
   const pollers = gauge('gateway_live_pollers', 'Pollers in this process that read from the service for subscriptions');
   const pollerChanges = counting(
     'gateway_live_lease_changes_total',
@@ -199,6 +207,14 @@ export function createTelemetry({ registry, exemplars }: Metrics, { warn, works 
     redisWorks(command: string) {
       works('REDIS_URL', 'connect');
       works('REDIS_URL', command);
+    },
+    /** @param milliseconds by which the clock of this host is ahead of another one. */
+    clockOf(other: 'Redis' | 'the service', milliseconds: number) {
+      clocks.set({ clock: other === 'Redis' ? 'redis' : 'service' }, milliseconds / 1_000);
+      const seconds = Math.round(Math.abs(milliseconds) / 1_000);
+      const subject = `Clock of ${other}`;
+      if (Math.abs(milliseconds) <= maxClockDifferenceMs) works(subject);
+      else warn(subject, `this host is ${milliseconds > 0 ? 'ahead' : 'behind'} by ${seconds} s`);
     },
     rateLimitUnenforced: () => unenforced.inc(),
     malformed: counting(

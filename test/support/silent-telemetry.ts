@@ -14,6 +14,7 @@ export const silentTelemetry: Telemetry = {
   drift() {},
   redisFault() {},
   redisWorks() {},
+  clockOf() {},
   rateLimitUnenforced() {},
   warn() {},
   works() {},

@@ -21,10 +21,10 @@ export class Cache {
   }
 
   /** What memory has, at once; undefined if it takes more than that. @throws NotFound if it is known that there is nothing. */
-  peek({ keys, tag, family }: Lookup): LookupResult | undefined {
+  peek({ keys, tag, family, lifetime }: Lookup): LookupResult | undefined {
     const generation = tag === undefined ? undefined : this.generations.known(tag);
     if (tag !== undefined && generation === undefined) return undefined;
-    const fresh = freshEntries(this.#state.memory, keys, generation, 'freshUntil');
+    const fresh = freshEntries(this.#state.memory, keys, generation, 'freshUntil', lifetime.maxAge);
     if (fresh === undefined) return undefined;
     const result = resultOf(fresh, 'memory');
     if (result instanceof NotFound) throw result;

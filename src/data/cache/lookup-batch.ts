@@ -7,6 +7,7 @@ import {
   type UpstreamFault,
   UpstreamTimeout,
 } from '../../errors.js';
+import { timeNow } from '../../lib/clock.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Source } from '../../observability/response-metadata.js';
 import type { Receiver } from '../upstream/call.js';
@@ -95,7 +96,7 @@ export class LookupBatch implements Receiver<Loaded> {
     for (const [index, lookup] of lookups.entries()) {
       const generation = lookup.tag === undefined ? undefined : generations.get(lookup.tag);
       const isCacheable = lookup.tag === undefined || (generation !== undefined && !isUnsettled(generation));
-      const fresh = isCacheable && freshEntries(memory, lookup.keys, generation, 'freshUntil');
+      const fresh = isCacheable && freshEntries(memory, lookup.keys, generation, 'freshUntil', lookup.lifetime.maxAge);
       if (fresh) {
         this.#receive(index, resultOf(fresh, 'memory'));
         this.#missing -= 1;
@@ -152,8 +153,8 @@ export class LookupBatch implements Receiver<Loaded> {
   }
 
   #answerFromRedis(inFlight: InFlight): boolean {
-    const { keys } = inFlight.lookup;
-    const fresh = freshEntries(this.#inRedis, keys, inFlight.generation, 'freshUntil');
+    const { keys, lifetime } = inFlight.lookup;
+    const fresh = freshEntries(this.#inRedis, keys, inFlight.generation, 'freshUntil', lifetime.maxAge);
     if (fresh === undefined) return false;
     for (const [index, key] of keys.entries()) this.#state.memory.set(key, fresh[index] as Entry);
     this.#settle(inFlight, resultOf(fresh, 'redis'));
@@ -165,7 +166,7 @@ export class LookupBatch implements Receiver<Loaded> {
     const inFlight = this.#loads[index] as InFlight;
     const { keys, lifetime } = inFlight.lookup;
     const isStored = inFlight.isCacheable && !noStore;
-    const freshUntil = isStored ? Date.now() + lifetime.maxAge : 0;
+    const freshUntil = isStored ? timeNow() + lifetime.maxAge : 0;
     const times = { freshUntil, usableUntil: freshUntil + lifetime.grace, generation: inFlight.generation };
     const record: Entry = { value, bytes, ...times };
     const entries = embeddings === undefined ? [record] : [record, { ...embeddings, ...times }];
@@ -218,7 +219,7 @@ export class LookupBatch implements Receiver<Loaded> {
   #storeRefusal({ lookup, generation }: InFlight, milliseconds: number, fault?: UpstreamFault): void {
     // Without the pause that the service asked for: it has passed when the entry is read.
     const absent = fault && { status: fault.status, errorCode: fault.errorCode };
-    const until = milliseconds === 0 ? 0 : Date.now() + milliseconds;
+    const until = milliseconds === 0 ? 0 : timeNow() + milliseconds;
     const entry: Entry = { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 };
     this.#store(
       lookup.keys,

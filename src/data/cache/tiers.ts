@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { timeNow } from '../../lib/clock.js';
 import { runYielding } from '../../lib/run.js';
 import type { Span } from '../../observability/operation-info.js';
 import { createRedisGuard, redisAttributes } from '../redis.js';
@@ -11,19 +12,24 @@ import { createSignedJson } from './signer.js';
 export type WantedGeneration = string | undefined | typeof anyGeneration;
 export const anyGeneration = Symbol('any generation');
 
-/** The entries under the keys of a look-up, if each of them exists, has this generation, and has not reached the given time; otherwise undefined. */
+/**
+ * The entries under the keys of a look-up, if each of them exists, has this generation, and has not reached the given time; otherwise undefined.
+ * @param maxMs how far that time is ahead at most: an entry from before the clock was set back would live for too long.
+ */
 export function freshEntries(
   tier: { get(key: ScopedKey): Entry | undefined },
   keys: Keys,
   wanted: WantedGeneration,
   until: 'freshUntil' | 'usableUntil',
+  maxMs = Number.POSITIVE_INFINITY,
 ): readonly Entry[] | undefined {
-  const now = Date.now();
+  const now = timeNow();
   const entries: Entry[] = [];
   for (const key of keys) {
     const entry = tier.get(key);
     const generation = wanted === anyGeneration ? (entries[0] ?? entry)?.generation : wanted;
-    if (entry === undefined || entry.generation !== generation || entry[until] <= now) return undefined;
+    if (entry === undefined || entry.generation !== generation || entry[until] <= now || entry[until] > now + maxMs)
+      return undefined;
     entries.push(entry);
   }
   return entries;
@@ -103,7 +109,7 @@ export function createRedisTier({ redis, namespace, signer, telemetry }: SharedS
         const pipeline = redis.pipeline();
         let characters = 0;
         for (const [key, entry] of writes) {
-          const milliseconds = Math.ceil(entry.usableUntil - Date.now());
+          const milliseconds = Math.ceil(entry.usableUntil - timeNow());
           const name = nameOf(key);
           if (milliseconds <= 0 || entry.bytes > maxSharedBytes) {
             pipeline.unlink(name);

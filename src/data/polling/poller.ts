@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { retryAfterMs } from '../../errors.js';
+import { timeNow } from '../../lib/clock.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { attemptsPerClaim, type PollStore, staleIntervals } from './poll-store.js';
 import { type PollOutcome, refusalError, refusalOf, type Snapshot, type StateMessage } from './state-message.js';
@@ -130,7 +131,7 @@ export class Poller {
     let last: PollResult | undefined;
     let inARow = 0;
     // The clock of the gateway that observed it may be wrong.
-    let pauseMs = Math.min((this.topic.newest?.observedAt ?? 0) + intervalMs - Date.now(), intervalMs);
+    let pauseMs = Math.min((this.topic.newest?.observedAt ?? 0) + intervalMs - timeNow(), intervalMs);
     for (;;) {
       await sleep(Math.max(pauseMs, 0), undefined, { signal: stopping }).catch(() => {});
       if (stopping.aborted) return;
@@ -145,7 +146,7 @@ export class Poller {
   /** Never rejects. */
   async #poll(stopping: AbortSignal): Promise<{ readonly result: PollResult; readonly minPauseMs: number }> {
     const { newest } = this.topic;
-    const observedAt = Date.now();
+    const observedAt = timeNow();
     const order = Math.max(observedAt, (newest?.order ?? this.#minOrder) + 1);
     try {
       const state = await this.#watched.ask(newest?.state, stopping);

@@ -15,6 +15,7 @@ import {
   UpstreamTimeout,
   UpstreamUnavailable,
 } from '../../errors.js';
+import { timeNow } from '../../lib/clock.js';
 import { type BoundedJson, jsonObject } from '../../lib/json.js';
 import { BulkheadFull } from '../../lib/run.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
@@ -155,7 +156,7 @@ function errorOfProblem(problem: Problem, reply: Reply, request: RequestInfo): G
 /** The seconds that a reply asks to wait, at most a day; undefined if it does not say, or nothing that can be read. */
 function retryAfterSeconds({ headers }: Reply): number | undefined {
   const text = String(headers['retry-after'] ?? '').trim();
-  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - Date.now()) / 1_000);
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - timeNow()) / 1_000);
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), 86_400);
 }
 

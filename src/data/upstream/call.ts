@@ -178,6 +178,8 @@ export class Call<T> implements Waiter, ExchangeListener {
     const target = this.#target;
     if (state.name !== 'sending') return;
     this.#record(state, reply.status);
+    const ahead = target.origin.clockDifference(reply.headers.date as string | undefined);
+    if (ahead !== undefined) telemetry.clockOf('the service', ahead);
     if (reply.status >= 200 && reply.status <= 299) {
       target.works = true;
       target.breaker.leave(state.isTrial);

@@ -3,6 +3,7 @@ import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import { toUpstreamAuth } from '../../auth/credentials.js';
 import type { Config } from '../../config/config.js';
 import { readableEncodings } from '../../lib/body.js';
+import { hostTime } from '../../lib/clock.js';
 import { pathOf } from '../../lib/network.js';
 import { Bulkhead } from '../../lib/run.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
@@ -41,6 +42,8 @@ export function createDestinations(options: UpstreamOptions, wire?: Dispatcher):
 }
 
 const waitingPerConnection = 32;
+/** How often the clock of the service is read. */
+const clockEveryMs = 10_000;
 /** How long calls wait for a new connection while old ones work, and the pause before the next attempt, in milliseconds. */
 const renewing = { patienceMs: 250, pauseMs: 1_000 };
 
@@ -51,6 +54,7 @@ const renewing = { patienceMs: 250, pauseMs: 1_000 };
  */
 class Origin {
   readonly bulkhead: Bulkhead;
+  #clockReadAt = Number.NEGATIVE_INFINITY;
   readonly #url: URL;
   readonly #connect: buildConnector.connector;
   readonly #open: (connect: buildConnector.connector) => Dispatcher;
@@ -74,6 +78,16 @@ class Origin {
     this.#pool = this.#open(this.#connect);
     this.#renewAt = performance.now() + this.#maxAgeMs;
     this.bulkhead = new Bulkhead(connections, connections * waitingPerConnection);
+  }
+
+  /** How far this host is ahead of a reply's `Date`, which has whole seconds, in milliseconds; undefined without one, or if it was read a moment ago. */
+  clockDifference(date: string | undefined): number | undefined {
+    const now = performance.now();
+    const time = date === undefined || now - this.#clockReadAt < clockEveryMs ? Number.NaN : Date.parse(date);
+    if (Number.isNaN(time)) return undefined;
+    this.#clockReadAt = now;
+    const ahead = hostTime() - time;
+    return ahead >= 0 && ahead < 1_000 ? 0 : ahead - 500;
   }
 
   /** Sends a request over one of the connections. `dispatch` rather than undici's `request`, because no stream is needed. */

@@ -6,6 +6,7 @@ import type { RequestAuth } from '../../data/upstream/request.js';
 import { known, mapPresent, present } from '../../data/upstream/schema-drift.js';
 import type { WriterDeps } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
+import { timeNow } from '../../lib/clock.js';
 import { instantOf } from '../../lib/time.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
 import { jobsRead, runsOf } from './client.js';
@@ -29,7 +30,7 @@ const recentMs = 5 * 60 * 1_000;
 
 function endedRecently({ endTime }: Job): boolean {
   const time = known(endTime);
-  return time === null || Math.abs(Date.now() - Date.parse(time)) < recentMs;
+  return time === null || Math.abs(timeNow() - Date.parse(time)) < recentMs;
 }
 
 /** Without the history, which is not sent: it differs each time where the service lists one job twice. Times may be written in several ways. */
@@ -62,7 +63,7 @@ export const jobProgress =
           // Jobs change their market, so its cached data becomes stale when the last one has ended.
           const hasEnded = last === undefined ? readable.some(endedRecently) : !last.finished;
           if (finished && hasEnded) await deps.cache.generations.renew(marketTag(marketId));
-          const history = nextHistory(last?.history, readable, Date.now());
+          const history = nextHistory(last?.history, readable, timeNow());
           return { marketId, phase, jobs, unlisted, finished, history };
         },
         same: (one, other) => isDeepStrictEqual(shownOf(one), shownOf(other)),

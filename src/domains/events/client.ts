@@ -4,6 +4,7 @@ import { mapPresent, present } from '../../data/upstream/schema-drift.js';
 import { Vector } from '../../data/vector.js';
 import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
 import { maxPageSize } from '../../graphql/input.js';
+import { timeNow } from '../../lib/clock.js';
 import { iso } from '../../lib/time.js';
 import {
   type EventExtras,
@@ -79,7 +80,7 @@ export function createEventsClient(searchParam: string | undefined) {
       outlivesTag: true,
       ...(position && {
         async before(fetch: Fetch): Promise<ListPosition> {
-          const { from, seen } = await follow(client.between(query, false, fetch), undefined, Date.now());
+          const { from, seen } = await follow(client.between(query, false, fetch), undefined, timeNow());
           return { from, seen };
         },
       }),

@@ -6,6 +6,7 @@ import type { Feed } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import { perScope } from '../../data/upstream/breaker.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
+import { timeNow } from '../../lib/clock.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import { Bulkhead } from '../../lib/run.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
@@ -92,7 +93,7 @@ export const eventUpdates =
         // Vectors take a hundred times as long to send as the rest: each gateway reads them for itself.
         ...(vectors && { generation: async () => undefined }),
         async ask(before, signal) {
-          const tail = await follow(pages(signal).read, before, Date.now());
+          const tail = await follow(pages(signal).read, before, timeNow());
           if (tail.sent !== before?.sent) await renew();
           // Another gateway may have polled between, or this one may be back at an earlier tail: without Redis, each polls for itself.
           const isNext = before !== undefined && before.chain === last?.chain && before.sent === last?.sent;

@@ -3,6 +3,7 @@ import { BadUserInput } from '../../errors.js';
 import type { EventInterval } from '../../generated/schema-types.js';
 import { maxPageSize } from '../../graphql/input.js';
 import { maxBuckets } from '../../graphql/limits/cost-table.js';
+import { timeNow } from '../../lib/clock.js';
 import { countValues } from '../../lib/count-values.js';
 import { dayMs, iso } from '../../lib/time.js';
 import { type EventQuery, endOf, startOf } from './client.js';
@@ -30,7 +31,7 @@ const shortestMs = { HOUR: 3_600_000, DAY: dayMs, WEEK: 7 * dayMs, MONTH: 28 * d
  * @throws BadUserInput for too many buckets, before the first call.
  */
 export async function readStatistics(query: EventQuery, interval: EventInterval, limit: number, read: ReadEvents) {
-  const range = rangeOf(query, Date.now());
+  const range = rangeOf(query, timeNow());
   if (Math.floor((range.to - range.from) / shortestMs[interval]) >= maxBuckets) {
     throw new BadUserInput(
       'interval',

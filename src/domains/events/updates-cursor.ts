@@ -1,6 +1,7 @@
 import { present } from '../../data/upstream/schema-drift.js';
 import { BadUserInput } from '../../errors.js';
 import { type ListId, listId, readCursor, writeCursor } from '../../graphql/connection.js';
+import { timeNow } from '../../lib/clock.js';
 import { dayMs } from '../../lib/time.js';
 import type { Event, EventPage, ListPosition } from './model.js';
 import { hashBytes, hashOf, updateKey, updateTime } from './tail.js';
@@ -43,7 +44,7 @@ export function positionIn(cursor: string, list: ListId): Position {
   const count = (place.length - headBytes) / hashBytes;
   const isPosition = Number.isInteger(count) && count >= 0 && count <= maxInCursor;
   const from = isPosition ? place.readUIntBE(0, timeBytes) : 0;
-  if (!isPosition || from > Date.now() + dayMs) throw new BadUserInput('after', 'is not a cursor of eventUpdates');
+  if (!isPosition || from > timeNow() + dayMs) throw new BadUserInput('after', 'is not a cursor of eventUpdates');
   const hashes = Array.from({ length: count }, (_, index) =>
     place.toString('hex', headBytes + index * hashBytes, headBytes + (index + 1) * hashBytes),
   );

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { refusalOf } from '../../data/polling/state-message.js';
 import { RateLimited } from '../../errors.js';
 import type { ListId } from '../../graphql/connection.js';
+import { timeNow } from '../../lib/clock.js';
 import { type Event, updatedAt } from './model.js';
 import {
   compareKeys,
@@ -148,7 +149,7 @@ async function missedSince(
   for (let reads = 1; ; reads += 1) {
     forget();
     try {
-      const list = await readAll(read, position.from, endFor(Date.now()), maxMissed);
+      const list = await readAll(read, position.from, endFor(timeNow()), maxMissed);
       if (list.isTooLong) return undefined;
       const isComplete = list.missing === 0 || (reads === maxReads && list.missing === missing);
       missing = list.missing;

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Client } from 'undici';
 import { Chunks, joinBytes, readableEncodings, type UnreadableBody, utf8Pieces } from '../../lib/body.js';
+import { timeNow } from '../../lib/clock.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import {
@@ -61,7 +62,7 @@ export async function deliver(
   // Not at the start, of which it would take a tenth; but before a call goes out, so that nothing can fail between its response and its outcome.
   const html = await import('./safe-html.js');
   const attempts: ExportAttempt[] = [];
-  for (let startsAt = call.startsAt; ; startsAt = new Date()) {
+  for (let startsAt = call.startsAt; ; startsAt = new Date(timeNow())) {
     const attempt = newAttempt(startsAt);
     await record([...attempts, attempt]);
     const startedAt = performance.now();
@@ -113,7 +114,7 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
       path: call.url.pathname + call.url.search,
       headers: {
         ...call.headers,
-        ...call.sign(new Date()),
+        ...call.sign(new Date(timeNow())),
         'content-type': 'application/json',
         'accept-encoding': readableEncodings,
         'idempotency-key': call.id,

@@ -4,6 +4,7 @@ import type { Sealer } from '../../auth/seal.js';
 import type { TeamKey } from '../../auth/teams.js';
 import { BadUserInput, Conflict, UpstreamUnavailable } from '../../errors.js';
 import type { ExportHeaderInput, UpdateExportEndpointInput } from '../../generated/schema-types.js';
+import { timeNow } from '../../lib/clock.js';
 import type { MaybePromise } from '../../lib/run.js';
 import { iso } from '../../lib/time.js';
 import type { Span } from '../../observability/operation-info.js';
@@ -99,7 +100,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       // The record began with the first one.
       if (attempts.length > 1) await recordProgress({ attempts }).catch(stop);
       // The store took its time, or this process was paused: once the record says UNKNOWN, the export may be retried.
-      if (statusOf(record, Date.now() + attemptMs) !== 'RUNNING') {
+      if (statusOf(record, timeNow() + attemptMs) !== 'RUNNING') {
         stop(
           new Error(`The export ${record.id} was stopped: no further call could end before its record says UNKNOWN`),
         );
@@ -108,7 +109,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     let known: ExportOutcome['kind'] | 'UNKNOWN' = 'UNKNOWN';
     try {
       const { attempts, outcome } = await deliver(call, { guard, startTimer }, recordAttempts);
-      const end = { attempts, outcome, finishedAt: new Date().toISOString() };
+      const end = { attempts, outcome, finishedAt: new Date(timeNow()).toISOString() };
       const recordEnd = () => recordProgress({ ...end, outcome: storedOutcome(outcome) });
       try {
         await recordEnd();
@@ -183,7 +184,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       // A secret that cannot be decrypted any more can still be replaced.
       const current = await open('signing', team, endpoint, endpoint.sealedSigningSecrets);
       const signingSecret = newSigningSecret();
-      const secrets = rotatedSecrets(current?.value ?? [], signingSecret, Date.now());
+      const secrets = rotatedSecrets(current?.value ?? [], signingSecret, timeNow());
       const sealedSigningSecrets = await seal('signing', team, endpoint, revealed(secrets));
       await storeChange(team, endpoint, { sealedSigningSecrets });
       return { endpoint, signingSecret };
@@ -260,7 +261,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     const { body, selected, sent } = await prepare();
 
     const id = randomUUID();
-    const startsAt = new Date();
+    const startsAt = new Date(timeNow());
     const record: ExportRecord = {
       ...recorded,
       id,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { timeNow } from '../../lib/clock.js';
 
 const text = z.string();
 
@@ -88,6 +89,6 @@ export const emptyTeam: TeamState = { endpoints: [], exports: [] };
 type ExportStatus = ExportOutcome['kind'] | 'RUNNING' | 'UNKNOWN';
 
 /** @param now milliseconds since 1970. */
-export function statusOf({ outcome, expiresAt }: ExportRecord, now = Date.now()): ExportStatus {
+export function statusOf({ outcome, expiresAt }: ExportRecord, now = timeNow()): ExportStatus {
   return outcome?.kind ?? (now < Date.parse(expiresAt) ? 'RUNNING' : 'UNKNOWN');
 }

@@ -1,4 +1,5 @@
 import { Conflict, NotFound, RateLimited } from '../../errors.js';
+import { timeNow } from '../../lib/clock.js';
 import { dayMs } from '../../lib/time.js';
 import { type Endpoint, type ExportRecord, statusOf, type TeamState } from './model.js';
 
@@ -52,7 +53,7 @@ export function earlierExport(
   { idempotencyKey, inputDigest }: Pick<ExportRecord, 'idempotencyKey' | 'inputDigest'>,
 ): ExportRecord | undefined {
   if (idempotencyKey === null) return undefined;
-  const earliest = Date.now() - dayMs;
+  const earliest = timeNow() - dayMs;
   const found = state.exports.findLast(
     record => record.idempotencyKey === idempotencyKey && Date.parse(record.startedAt) > earliest,
   );
@@ -69,7 +70,7 @@ export function earlierExport(
  * @throws RateLimited if too many exports are running, or were started in the last 24 hours, or if the latter take more than 8 MB.
  */
 export function withExport(state: TeamState, record: ExportRecord): TeamState {
-  const earliest = Date.now() - dayMs;
+  const earliest = timeNow() - dayMs;
   const running = state.exports.filter(other => statusOf(other) === 'RUNNING');
   if (running.length >= maxInFlight) {
     throw new RateLimited(`A team can run at most ${maxInFlight} exports at a time`);

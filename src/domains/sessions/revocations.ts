@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { createRedisGuard, type RedisClient, replacingOtherType } from '../../data/redis.js';
+import { timeNow } from '../../lib/clock.js';
 import { atMost } from '../../lib/memory-budget.js';
+import { dayMs } from '../../lib/time.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
 /** Sessions that were signed out before they expired. */
@@ -11,6 +13,8 @@ const redisKey = 'mig:sessions:revoked';
 /** How long a reply of Redis is cached, so that a busy session costs one round trip a second. */
 const cachedMs = 1_000;
 const maxCached = 50_000;
+/** How long after its end a session stays revoked: a gateway that has not reached Redis yet goes by the clock of its host. */
+const keptMs = 2 * dayMs;
 /** How long after a failure the sign-outs are saved again. */
 const retryMs = 1_000;
 const subject = 'Sign-outs';
@@ -43,7 +47,7 @@ export function createRevocations(
     const isSaved = await attempt('ZADD', async () => {
       const members = saving.flatMap(([session, endsAt]) => [endsAt, session]);
       await replacingOtherType(client, redisKey, () => client.zadd(redisKey, ...members));
-      await client.zremrangebyscore(redisKey, '-inf', Date.now());
+      await client.zremrangebyscore(redisKey, '-inf', timeNow() - keptMs);
       return true;
     });
     if (isSaved) for (const [session] of saving) unsaved.delete(session);
@@ -64,9 +68,9 @@ export function createRevocations(
      * @param endsAt when the session would end, in milliseconds since 1970.
      */
     async add(session: string, endsAt: number) {
-      const now = Date.now();
+      const now = timeNow();
       for (const sessions of [revoked, unsaved]) {
-        for (const [other, end] of sessions) if (end <= now) sessions.delete(other);
+        for (const [other, end] of sessions) if (end + keptMs <= now) sessions.delete(other);
       }
       revoked.set(session, endsAt);
       if (redis === undefined) return;

@@ -6,6 +6,7 @@ import type { Sealer } from '../../auth/seal.js';
 import { Secret } from '../../config/values.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import { NotConfigured, SignInFailed, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
+import { timeNow } from '../../lib/clock.js';
 import { atMost } from '../../lib/memory-budget.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
@@ -44,7 +45,7 @@ export function createSessions(deps: SessionsDeps) {
 
   /** The gateway's cookie, to be set in a response. `maxAge` is in whole seconds; undefined: until the browser closes. */
   async function cookieOf(opened: Session) {
-    const leftMs = opened.endsAt - Date.now();
+    const leftMs = opened.endsAt - timeNow();
     const value = await sealer.seal(opened, leftMs);
     return { value, maxAge: opened.isKept ? Math.floor(leftMs / 1_000) : undefined };
   }
@@ -52,7 +53,7 @@ export function createSessions(deps: SessionsDeps) {
   async function read(cookie: string): Promise<Session> {
     const content = await sealer.open(cookie).catch(() => undefined);
     const { data: opened } = session.safeParse(content);
-    if (opened?.service === service && opened.endsAt > Date.now()) return opened;
+    if (opened?.service === service && opened.endsAt > timeNow()) return opened;
     throw new Unauthenticated('The session has ended; sign in again');
   }
 
@@ -71,7 +72,7 @@ export function createSessions(deps: SessionsDeps) {
         await attempts.forgive(email, address);
         const expiries = session.cookies.map(([, , expiresAt]) => expiresAt);
         // As long as the cookie that lives longest; the others expire by themselves.
-        const endsAt = Math.max(...expiries.map(expiresAt => expiresAt ?? Date.now() + unlimitedMs));
+        const endsAt = Math.max(...expiries.map(expiresAt => expiresAt ?? timeNow() + unlimitedMs));
         const begun = { ...session, service, id: randomUUID(), endsAt, isKept: expiries.includes(endsAt) };
         const cookie = await cookieOf(begun);
         if (cookie.value.length > maxCookieLength) {

@@ -7,6 +7,7 @@ import type { Generations } from '../../data/cache/generations.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
 import { joinBytes } from '../../lib/body.js';
+import { timeNow } from '../../lib/clock.js';
 import { type Claim, countThreshold, type MemoryBudget } from '../../lib/memory-budget.js';
 import { withoutSessionIds } from '../../lib/network.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
@@ -162,7 +163,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
         keepUntil: isOfVersion && Number.isFinite(metadata.cacheableUntil) ? metadata.cacheableUntil : 0,
         generations: [...metadata.generations],
       };
-      if (cached.keepUntil > Date.now()) store.put(started.key, cached);
+      if (cached.keepUntil > timeNow()) store.put(started.key, cached);
       started.settle(cached);
       // From now on `claimMemory` counts it.
       metadata.claim?.release();

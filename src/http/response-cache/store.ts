@@ -9,6 +9,7 @@ import { hashedKey, type ScopedKey } from '../../data/cache/keys.js';
 import type { Signer } from '../../data/cache/signer.js';
 import { createRedisGuard, replacingOtherType } from '../../data/redis.js';
 import type { SharedStore } from '../../data/shared-store.js';
+import { timeNow } from '../../lib/clock.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
@@ -44,7 +45,7 @@ export function createResponseCacheStore({ bytes, shared, generations, telemetry
 
   /** Whether a response has not expired. One that contains markets or events is valid until they change, which only the current generations tell. */
   function isValid(response: CachedResponse): MaybePromise<boolean> {
-    if (response.keepUntil <= Date.now()) return false;
+    if (response.keepUntil <= timeNow()) return false;
     if (response.generations.length === 0) return true;
     const current = response.generations.map(([tag]) => generations.current(tag));
     return Promise.all(current).then(all =>
@@ -86,7 +87,7 @@ export function createResponseCacheStore({ bytes, shared, generations, telemetry
       // A larger one is neither stored nor copied.
       if (response.length > bytes * maxShare) return;
       storeInMemory(key, response);
-      const milliseconds = Math.floor(response.keepUntil - Date.now());
+      const milliseconds = Math.floor(response.keepUntil - timeNow());
       if (shared === undefined || shared.redis.status !== 'ready' || milliseconds <= 0) return;
       const { redis, signer, namespace } = shared;
       const name = redisKey(namespace, key);
@@ -203,7 +204,7 @@ export function represent(
 function cacheControl({ keepUntil, generations }: CachedResponse, request: IncomingHttpHeaders): string {
   if (keepUntil === 0) return 'no-store';
   const isByHeader = request['x-api-key'] !== undefined || request.authorization !== undefined;
-  const seconds = isByHeader && generations.length === 0 ? Math.floor((keepUntil - Date.now()) / 1_000) : 0;
+  const seconds = isByHeader && generations.length === 0 ? Math.floor((keepUntil - timeNow()) / 1_000) : 0;
   return seconds > 0 ? `private, max-age=${seconds}` : 'private, no-cache';
 }
 

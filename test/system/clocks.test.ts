@@ -1,0 +1,169 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { addressesOn, ask, demoHeaders } from '../support/gateway.js';
+import { counted } from '../support/metrics.js';
+import { buildProgram, type Program, type Running } from '../support/program.js';
+import { type RedisServer, startRedis } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+const hour = 3_600;
+const ada = { email: 'ada@team.example', password: 'sandbox-ada' };
+
+let program: Program;
+let sandbox: Sandbox;
+let redis: RedisServer;
+const running: Running[] = [];
+beforeAll(async () => {
+  [program, sandbox, redis] = await Promise.all([buildProgram(), startSandbox(), startRedis()]);
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map(gateway => gateway.kill()));
+});
+afterAll(() => Promise.all([sandbox.close(), redis.stop()]));
+
+/** Sets the clock of a process: the time that it starts with, in seconds ahead of the real one, and those that its SIGUSR2 adds. */
+const clockAhead = (seconds: number, stepSeconds = 0) => `
+  const real = Date;
+  let aheadMs = ${seconds} * 1000;
+  process.on('SIGUSR2', () => { aheadMs += ${stepSeconds} * 1000; });
+  globalThis.Date = class Date extends real {
+    constructor(...given) { if (given.length === 0) super(real.now() + aheadMs); else super(...given); }
+    static now() { return real.now() + aheadMs; }
+  };`;
+
+async function startAhead(seconds: number, env: Record<string, string> = { REDIS_URL: redis.url }, step = 0) {
+  const gateway = await program.start({
+    ...addressesOn(sandbox.origin),
+    SESSION_SECRET: 's'.repeat(40),
+    EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true',
+    LOG_LEVEL: 'warn',
+    NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(clockAhead(seconds, step))}`,
+    ...env,
+  });
+  running.push(gateway);
+  return gateway;
+}
+
+const cookieFrom = async ({ url }: Running) => {
+  const document = 'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }';
+  const { headers, errors } = await ask(`${url}/graphql`, document, { input: ada }, {});
+  expect(errors).toBeUndefined();
+  return { cookie: `${headers.getSetCookie()[0]?.split(';')[0]}` };
+};
+const signOut = ({ url }: Running, cookie: Record<string, string>) =>
+  ask(`${url}/graphql`, 'mutation { signOut { viewer { email } } }', {}, cookie);
+const codeOf = async ({ url }: Running, cookie: Record<string, string>) =>
+  (await ask(`${url}/graphql`, '{ viewer { email } events { totalCount } }', {}, cookie)).errors?.[0]?.extensions.code;
+
+describe.each([2 * hour, 25 * hour, -2 * hour, 80])('a gateway whose clock is wrong by %s s', seconds => {
+  test('forgets no sign-out, and takes part in the sessions of the others', async () => {
+    const [right, wrong] = await Promise.all([startAhead(0), startAhead(seconds)]);
+    const cookies = [await cookieFrom(right), await cookieFrom(wrong), await cookieFrom(right)] as const;
+    expect(await codeOf(wrong, cookies[0])).toBeUndefined();
+    expect(await codeOf(right, cookies[1])).toBeUndefined();
+    await signOut(right, cookies[0]);
+    await signOut(wrong, cookies[1]);
+    await signOut(wrong, cookies[2]);
+    const later = await startAhead(0);
+    for (const gateway of [right, wrong, later]) {
+      for (const cookie of cookies) await until(async () => (await codeOf(gateway, cookie)) === 'UNAUTHENTICATED');
+    }
+  });
+
+  test('sends an export once for each key, and knows which ones run', async () => {
+    const [right, wrong] = await Promise.all([startAhead(0), startAhead(seconds)]);
+    const held: ServerResponse[] = [];
+    let calls = 0;
+    const endpoint = createServer((request, response) => {
+      calls += 1;
+      request.resume();
+      held.push(response);
+    }).listen(0, '127.0.0.1');
+    await once(endpoint, 'listening');
+    try {
+      const send = ({ url }: Running, input: object) =>
+        ask(
+          `${url}/graphql`,
+          `mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) { __typename ... on ExportDelivered { exportId } } }`,
+          { input },
+          demoHeaders,
+        );
+      const name = `clock-${seconds}`;
+      const register =
+        'mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { endpoint { id } } }';
+      const url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/`;
+      const registered = await ask(`${right.url}/graphql`, register, { input: { name, url, description: 'd' } });
+      expect(registered.errors).toBeUndefined();
+      const input = { marketId: '3', endpoint: name, companies: { all: true }, idempotencyKey: `key-${seconds}` };
+      const first = send(right, input);
+      await until(() => calls === 1);
+      const status = '{ exports(first: 1) { nodes { outcome } } }';
+      const { data } = await ask(`${wrong.url}/graphql`, status);
+      expect(data?.exports.nodes[0].outcome).toBe('RUNNING');
+      const second = send(wrong, input);
+      await until(() => held.length === 1);
+      held[0]?.writeHead(200, { 'content-type': 'application/json' });
+      held[0]?.end('{"title":"t","message":"m","redirectUrl":null}');
+      const [one, two] = [await first, await second];
+      expect(one.data?.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
+      expect(two.errors?.[0]?.extensions.code ?? two.data?.exportMarketToEndpoint.exportId).toBe(
+        two.errors === undefined ? one.data?.exportMarketToEndpoint.exportId : 'CONFLICT',
+      );
+      const again = await send(wrong, input);
+      expect(again.data?.exportMarketToEndpoint.exportId).toBe(one.data?.exportMarketToEndpoint.exportId);
+      expect(calls).toBe(1);
+    } finally {
+      endpoint.closeAllConnections();
+      endpoint.close();
+    }
+  });
+
+  test('says so in its log and its metrics', async () => {
+    const wrong = await startAhead(seconds);
+    await ask(`${wrong.url}/graphql`, '{ market(id: 3) { name } }');
+    const words = `this host is ${seconds > 0 ? 'ahead' : 'behind'} by ${Math.abs(seconds)} s`;
+    await until(() => wrong.stderr().includes(`Clock of Redis: ${words}`));
+    await until(() => wrong.stderr().includes('Clock of the service: this host is'));
+    expect(await counted(wrong.url, 'gateway_clock_difference_seconds', { clock: 'redis' })).toBeCloseTo(seconds, 0);
+  });
+});
+
+describe('what is cached', () => {
+  const jobs = ({ url }: Running) => ask(`${url}/graphql`, '{ market(id: 3) { jobs { id } } }');
+  const calls = () => sandbox.calls.count(/jobs/);
+
+  test.each([
+    ['ahead', hour],
+    ['behind', -hour],
+  ])(
+    'by a gateway whose clock is an hour %s is as fresh for the others as their own, and no longer',
+    async (_, seconds) => {
+      const wrong = await startAhead(seconds);
+      const right = await startAhead(0);
+      sandbox.calls.clear();
+      await jobs(wrong);
+      await jobs(right);
+      expect(calls()).toBe(1);
+      await until(async () => {
+        await jobs(right);
+        return calls() > 1;
+      });
+    },
+  );
+
+  test.each([hour, -hour])('lives as long as ever in a lone gateway whose clock is set by %s s', async seconds => {
+    const lone = await startAhead(0, {}, seconds);
+    sandbox.calls.clear();
+    await jobs(lone);
+    lone.signal('SIGUSR2');
+    await jobs(lone);
+    expect(calls()).toBe(1);
+    await until(async () => {
+      await jobs(lone);
+      return calls() > 1;
+    });
+  });
+});

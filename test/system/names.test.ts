@@ -1,6 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -164,6 +166,28 @@ const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0;
         );
       return addresses.every(address => found.has(address));
     });
+  });
+
+  test('of endpoints of exports are found as the system finds them: in /etc/hosts and in search domains', async () => {
+    names = await startNameServer({ 'crm.team.internal': here });
+    const receiver = createServer((_, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end('{"title":"t","message":"m","redirectUrl":null}');
+    }).listen(0, '127.0.0.1');
+    await once(receiver, 'listening');
+    cleanups.push(() => receiver.close());
+    const { port } = receiver.address() as AddressInfo;
+    const options = { configuration: 'search internal', hosts: '127.0.0.1 localhost listed.example' };
+    const gateway = await startWithNames({ DATA_DIR: folder }, options);
+    for (const [index, host] of ['crm.team', 'listed.example'].entries()) {
+      const answer = await ask(
+        `${gateway.url}/graphql`,
+        `mutation { registerExportEndpoint(input: { name: "e${index}", url: "http://${host}:${port}/", description: "d" }) { signingSecret }
+          testExportEndpoint(input: { endpoint: "e${index}" }) { __typename } }`,
+      );
+      expect(answer.errors).toBeUndefined();
+      expect(answer.data.testExportEndpoint).toEqual({ __typename: 'ExportDelivered' });
+    }
   });
 
   test('that do not exist are said to be wrong in the log', async () => {

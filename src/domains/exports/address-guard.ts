@@ -1,8 +1,8 @@
-import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { buildConnector } from 'undici';
 import { createConnector } from '../../data/upstream/origins.js';
+import { resolveHost } from '../../lib/names.js';
 
 /** Resolves a name to all its addresses, IPv4 and IPv6. @throws Error if it has none. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
@@ -36,21 +36,8 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 /** As long as an attempt of an export may take, so the attempt always times out first. */
 const connectTimeoutMs = 15_000;
 
-const names = new Resolver({ timeout: 2_000, tries: 2 });
-
-/**
- * Queries the name servers of the machine directly. The system resolver runs in the thread pool of Node, where two unresponsive name
- * servers would block every other lookup. It is used only for `localhost` and other names without a dot, which no outsider controls.
- */
-export const resolveName: Resolve = async hostname => {
-  if (loopbackName.test(hostname) || !hostname.includes('.')) {
-    return (await lookup(hostname, { all: true })).map(({ address }) => address);
-  }
-  const found = await Promise.allSettled([names.resolve4(hostname), names.resolve6(hostname)]);
-  const addresses = found.flatMap(result => (result.status === 'fulfilled' ? result.value : []));
-  if (addresses.length === 0) throw new Error(`${hostname} has no address`);
-  return addresses;
-};
+/** As the system does: with /etc/hosts and the search domains. Whatever they say is checked as any other address. */
+export const resolveName: Resolve = async hostname => (await resolveHost(hostname)).map(({ address }) => address);
 
 /** @param allowPrivate allows loopback, private and unique-local addresses. Link-local, metadata and embedded ones are never allowed. */
 export function createAddressGuard(allowPrivate: boolean, resolve: Resolve) {

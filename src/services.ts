@@ -13,7 +13,7 @@ import { createMemoryTier, createRedisTier } from './data/cache/tiers.js';
 import { localPollStore } from './data/polling/poll-store.js';
 import { createPolling } from './data/polling/polling.js';
 import { redisPollStore } from './data/polling/redis-poll-store.js';
-import { connectRedis, databaseOf, firstContact, followClock } from './data/redis.js';
+import { connectRedis, databaseOf, firstContact, followClock, patient } from './data/redis.js';
 import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
 import { createStartedRuns } from './data/started-runs.js';
 import { createUpstream } from './data/upstream/upstream.js';
@@ -70,6 +70,8 @@ export async function createServices(config: Config, deps: ServicesDeps) {
   const redis = urls && connectRedis(urls, error => telemetry.redisFault('connect', error));
   redis?.on('ready', () => telemetry.redisWorks('connect'));
   const readClock = redis && followClock(redis, telemetry);
+  // Of its own, so that nothing waits behind the exports of a team. Its errors are those of the other.
+  const exportsRedis = urls && connectRedis(urls, () => {}, patient);
   const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
   const signer = createSigner(config.sessionSecrets);
   const shared: SharedStore | undefined = redis && { redis, namespace: cacheNamespace(fleet), signer, telemetry };
@@ -81,9 +83,9 @@ export async function createServices(config: Config, deps: ServicesDeps) {
   const polling = createPolling({ store, intervalMs, telemetry });
   const exports = createExports({
     store:
-      redis === undefined
+      exportsRedis === undefined
         ? createTeamStore(await openFileStore(config.dataDir, telemetry), signer, telemetry, !config.isSecretSet)
-        : createTeamStore(createRedisStore(redis, telemetry), signer, telemetry, false),
+        : createTeamStore(createRedisStore(exportsRedis, telemetry), signer, telemetry, false),
     sealer,
     guard: createAddressGuard(config.exports.allowPrivateAddresses ?? false, seams.resolve ?? resolveName),
     startTimer: seams.startTimer ?? realTimer,
@@ -124,7 +126,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
   };
   const judging = setInterval(() => judgeRefusals(telemetry, acceptedScopes.recent()), judgeEveryMs).unref();
   // The first request should already see what the fleet has cached.
-  if (redis !== undefined) await firstContact(redis);
+  await Promise.all([redis, exportsRedis].map(each => each && firstContact(each)));
   await readClock?.();
   await generations.refresh();
   return {
@@ -140,6 +142,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
       await polling.close();
       await upstream.close();
       redis?.disconnect();
+      exportsRedis?.disconnect();
     },
   };
 }

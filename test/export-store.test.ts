@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import type { TeamKey } from '../src/auth/teams.js';
 import { Secret } from '../src/config/values.js';
 import { createSigner } from '../src/data/cache/signer.js';
-import { connectRedis } from '../src/data/redis.js';
+import { connectRedis, patient } from '../src/data/redis.js';
 import { openFileStore } from '../src/domains/exports/file-store.js';
 import { type Endpoint, type ExportRecord, statusOf, teamState } from '../src/domains/exports/model.js';
 import { createRedisStore } from '../src/domains/exports/redis-store.js';
@@ -22,9 +22,11 @@ import {
 } from '../src/domains/exports/team-state.js';
 import { createTeamStore, type TeamStore, type TextStore } from '../src/domains/exports/team-store.js';
 import { cpuTimeOf } from './support/cpu-time.js';
+import { startNetwork } from './support/network.mjs';
 import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
+import { until } from './support/until.js';
 
 // Of its own, because the registry's keys do not expire.
 let places: ReadonlyMap<string, RedisPlace>;
@@ -452,4 +454,20 @@ describe('the export store in an unavailable Redis', () => {
     await register(store, team, 'c');
     expect(await names(store, team)).toEqual(['c']);
   });
+});
+
+test('4 MB of exports of a team can be read, changed and made smaller over a link on which that takes longer than other commands may', async () => {
+  const server = await startRedis();
+  cleanups.push(() => server.stop());
+  const link = await startNetwork(() => server.port, 8_000_000);
+  cleanups.push(() => link.close());
+  const redis = connectRedis([link.url.replace('http:', 'redis:')], () => {}, patient);
+  cleanups.push(() => redis.disconnect());
+  await until(() => redis.status === 'ready');
+  const store = createRedisStore(redis, silentTelemetry);
+  const name = store.nameOf(team);
+  const large = JSON.stringify('x'.repeat(4_000_000));
+  await store.change(name, () => ({ value: large, result: undefined }));
+  expect(await store.change(name, text => ({ value: '"small"', result: text?.length }))).toBe(large.length);
+  expect(await store.change(name, text => ({ result: text }))).toBe('"small"');
 });

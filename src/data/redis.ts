@@ -12,10 +12,13 @@ import { closed, failedCommand, failureInWords } from '../observability/warnings
 /** One Redis, or a Cluster of them. */
 export type RedisClient = Redis | Cluster;
 
-/** A command that takes longer fails, and the gateway asks the service instead. */
-const commandTimeoutMs = 250;
-/** A connection on which a command was sent, and nothing received for so long, is replaced. */
-const socketTimeoutMs = 1_500;
+/**
+ * In milliseconds: a command that takes longer than `commandTimeout` fails, and the gateway asks the service instead. A connection on which a command was
+ * sent, and nothing received for as long as `socketTimeout`, is replaced.
+ */
+const quick = { commandTimeout: 250, socketTimeout: 1_500 };
+/** For values of megabytes that are nowhere else: the exports of a team may take 8 MB, which is four seconds at 16 Mbit/s. */
+export const patient = { commandTimeout: 4_000, socketTimeout: 4_000 };
 /** Includes the TLS handshake, which a server without TLS does not answer. */
 const connectTimeoutMs = 2_000;
 const maxReconnectPauseMs = 500;
@@ -34,16 +37,20 @@ const doesNotServe = ({ message }: Error) => /^(READONLY|LOADING|MASTERDOWN|NORE
  * A connection for commands. It reconnects forever. While it is disconnected, it queues nothing, and every command fails at once.
  * @param urls one `redis://` or `rediss://` address, or the nodes of a Cluster.
  * @param onError is called for each connection error.
+ * @param deadlines `quick` if they are left out.
  */
-export function connectRedis(urls: readonly string[], onError: (error: Error) => void): RedisClient {
+export function connectRedis(
+  urls: readonly string[],
+  onError: (error: Error) => void,
+  deadlines: typeof quick = quick,
+): RedisClient {
   const [url = '', ...others] = urls;
   const shared = {
-    commandTimeout: commandTimeoutMs,
+    ...deadlines,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     disconnectTimeout: 100,
     connectTimeout: connectTimeoutMs,
-    socketTimeout: socketTimeoutMs,
     reconnectOnError: doesNotServe,
   };
   const client =

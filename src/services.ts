@@ -129,6 +129,8 @@ export async function createServices(config: Config, deps: ServicesDeps) {
   await Promise.all([redis, exportsRedis].map(each => each && firstContact(each)));
   await readClock?.();
   await generations.refresh();
+  // The log should say at the start, not at the first write, where this Redis cannot be trusted.
+  if (redis?.status === 'ready') await generations.current('start');
   return {
     services,
     shared,

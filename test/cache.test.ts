@@ -794,7 +794,7 @@ describe('Redis', () => {
   ])('is left alone for a while after it was silent three times; %s', async (_, change) => {
     const { server, redis, cache } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
-    const reads = [jest.spyOn(redis, 'mget'), jest.spyOn(redis, 'set')];
+    const reads = [jest.spyOn(redis, 'mget'), jest.spyOn(redis, 'eval')];
     const count = () => reads.reduce((sum, { mock }) => sum + mock.calls.length, 0);
     server.pause();
     for (const key of ['a', 'b', 'c']) await getOrLoad(cache, scope, lookup(key, change), never);
@@ -969,6 +969,26 @@ describe('Redis', () => {
     expect(after[0]).toBe(after[1]);
     expect(after).not.toEqual(before);
   });
+
+  test.each([
+    ['from the start', true],
+    ['while it runs', false],
+  ])(
+    'whose user may run no scripts, %s: nothing with a tag is used from it, so that no other process misses a write',
+    async (_, fromTheStart) => {
+      const { redis, cache, admin } = await ownRedis();
+      const forbid = () => admin.call('ACL', 'SETUSER', 'default', '-eval', '-evalsha');
+      const [scope, { lookup }] = [someScope(), sourceOf()];
+      const tagged = lookup('a', { tag: 'market:7' });
+      if (fromTheStart) await forbid();
+      await getOrLoad(cache, scope, tagged, never);
+      if (!fromTheStart) await forbid();
+      void cacheOver(redis).generations.renew('market:7');
+      await until(() => faults.includes('EVAL'));
+      expect(await cache.generations.current('market:7')).toBeUndefined();
+      expect((await getOrLoad(cache, scope, tagged, never)).source).toBe('network');
+    },
+  );
 
   test('that refuses one key and not another: no write waits longer than Redis takes to move', async () => {
     const { redis, cache, admin } = await ownRedis();

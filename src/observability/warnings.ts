@@ -122,6 +122,7 @@ const wordsByCode: readonly (readonly [code: RegExp, words: string, advice?: str
   [/^READONLY$/, 'this Redis is a replica and takes no writes', 'Use the address of the primary'],
   [/^MISCONF$/, 'Redis cannot save to its disk and takes no writes', 'Check the disk of Redis'],
   [/^NOREPLICAS$/, 'Redis has too few replicas and takes no writes', 'Check the replicas'],
+  [/^ERR$/, 'Redis does not know a command, or refuses it', 'Allow the command, or use a server that has it'],
   [/^LOADING$/, 'Redis is still reading its data'],
   [/^MASTERDOWN$/, 'this Redis is a replica that has lost its primary', 'Check the primary'],
   [/^CLUSTERDOWN$/, 'a part of the Cluster has no primary', 'Check the nodes of the Cluster'],
@@ -138,7 +139,8 @@ const wordsByCode: readonly (readonly [code: RegExp, words: string, advice?: str
 export function failureInWords(error: unknown, consequence: string): string {
   const code = codeOf(error);
   const [, words = 'it failed', advice] = wordsByCode.find(([pattern]) => pattern.test(code)) ?? [];
-  return `${words} (${code}); ${consequence}${advice === undefined ? '' : `. ${advice}`}`;
+  const command = /^(NOPERM|ERR)$/.test(code) ? failedCommand(error) : undefined;
+  return `${words} (${code}${command === undefined ? '' : `, ${command.toUpperCase()}`}); ${consequence}${advice === undefined ? '' : `. ${advice}`}`;
 }
 
 /**

@@ -86,17 +86,18 @@ export class RedisData {
   do_SET = (key, value, ...options) => {
     const given = options.map(option => option.toUpperCase());
     const has = name => given.includes(name);
+    const lifeMs = has('EX')
+      ? options[given.indexOf('EX') + 1] * 1_000
+      : has('PX')
+        ? +options[given.indexOf('PX') + 1]
+        : undefined;
+    if (Number.isNaN(lifeMs)) throw error('ERR value is not an integer or out of range');
+    if (lifeMs !== undefined && !(lifeMs > 0)) throw error("ERR invalid expire time in 'set' command");
     const before = has('GET') ? this.#string(key) : null;
     const found = this.#find(key);
     const isSet = !(has('NX') && found !== undefined) && !(has('XX') && found === undefined);
     if (isSet) {
       this.#note(key);
-      const lifeMs = has('EX')
-        ? options[given.indexOf('EX') + 1] * 1_000
-        : has('PX')
-          ? +options[given.indexOf('PX') + 1]
-          : undefined;
-      if (lifeMs !== undefined && !(lifeMs > 0)) throw error("ERR invalid expire time in 'set' command");
       const expiresAt = lifeMs === undefined ? (has('KEEPTTL') ? found?.expiresAt : undefined) : this.#now() + lifeMs;
       this.keys.set(key, { value, expiresAt });
     }

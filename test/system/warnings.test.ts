@@ -131,7 +131,16 @@ describe('a warning', () => {
     const reply = Object.assign(new Error("ERR unknown command 'HELLO', with args beginning with: 'the-password'"), {
       name: 'ReplyError',
     });
-    expect(failureInWords(reply, 'all is lost')).toBe('it failed (ERR); all is lost');
+    expect(failureInWords(reply, 'all is lost')).toBe(
+      'Redis does not know a command, or refuses it (ERR); all is lost. Allow the command, or use a server that has it',
+    );
+    const refused = Object.assign(new Error("NOPERM User a has no permissions to run the 'eval' command"), {
+      name: 'ReplyError',
+      command: { name: 'eval', args: ['the-password'] },
+    });
+    expect(failureInWords(refused, 'all is lost')).toBe(
+      "the user may not do what the gateway needs (NOPERM, EVAL); all is lost. Extend the user's rights in Redis",
+    );
     expect(failureInWords(new Error('the-password'), 'all is lost')).toBe('it failed (Error); all is lost');
   });
 });

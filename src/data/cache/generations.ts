@@ -62,7 +62,6 @@ const unsettledPrefix = 'unsettled-';
 export const isUnsettled = (token: string | null | undefined): boolean => token?.startsWith(unsettledPrefix) === true;
 
 const tokenSchema = z.string().regex(/^(?:unsettled-)?[\da-f-]{36}(?:\+[\da-f?]+)*$/);
-const isToken = (text: string | null): text is string => tokenSchema.safeParse(text).success;
 
 /** The generations of a process that shares its cache with no other process. A restart purges what it caches. */
 export function localGenerations(): Generations {
@@ -118,6 +117,15 @@ const changeScript = `
   if writes ~= '' then token = 'unsettled-' .. token .. writes end
   redis.call('SET', KEYS[1], token, 'EX', ARGV[writes == '' and 5 or 6])
   return token`;
+
+/**
+ * Reads a token, or sets a first one. Runs as a script whose commands are those of `changeScript`, so that a Redis in which this user cannot renew a token,
+ * such as a replica, a full one, or one that runs no scripts, is not trusted: it would miss the next renewal.
+ */
+const readScript = `
+  local value = redis.call('GET', KEYS[1])
+  redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2], 'NX')
+  return value or ARGV[1]`;
 
 /** Changes the token of a tag in Redis, by default to a new one. Returns it. @throws an error of Redis. */
 export async function changeGeneration(
@@ -187,16 +195,12 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
   });
 
   const currentOf = (tag: string) =>
-    guarded('SET', async () => {
+    guarded('EVAL', async () => {
       if (renewed === undefined || renewed.has(tag)) {
-        // Reads as a write does, so that a Redis that refuses writes, such as a replica or a full one, is not trusted: it would miss the next renewal.
-        const token = randomUUID();
         const key = keyOf(namespace, tag);
-        const before = await replacingOtherType(redis, key, () =>
-          redis.set(key, token, 'EX', lifetimeSeconds, 'NX', 'GET'),
-        );
-        if (before === null) return token;
-        if (isToken(before)) return before;
+        const read = () => redis.eval(readScript, 1, key, randomUUID(), lifetimeSeconds);
+        const { data } = tokenSchema.safeParse(await replacingOtherType(redis, key, read));
+        if (data !== undefined) return data;
         telemetry.malformed('generation');
       }
       const renewing = renewed;

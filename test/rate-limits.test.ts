@@ -136,6 +136,18 @@ describe('a client past its limit', () => {
     expect(await isOver('::ffff:192.0.2.7')).toBe(true);
   });
 
+  test.each([
+    ['NAT64', '64:ff9b::198.51.100.1', '64:ff9b::198.51.100.2'],
+    ['6to4', '2002:c633:6401:1::1', '2002:c633:6402:1::1'],
+  ])('is its IPv4 address, where an address of %s embeds that', async (_, address, another) => {
+    const limits = createRateLimits({ ...none, perAddress: 1 }, undefined, telemetry);
+    const isOver = async (from: string) => (await limits.count(from, undefined))?.isOver;
+    expect(await isOver(address)).toBe(false);
+    expect(await isOver('198.51.100.1')).toBe(true);
+    expect(await isOver(another)).toBe(false);
+    expect(await isOver('2002:c633:6401:2::1')).toBe(true);
+  });
+
   test('may still be asked about by those who watch over the gateway', () =>
     withGateway({ RATE_LIMIT_PER_ADDRESS: '1' }, async ({ url }) => {
       for (const path of ['/healthz', '/readyz', '/metrics']) {

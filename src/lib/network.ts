@@ -3,11 +3,16 @@ import { isIP } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 import ipaddr from 'ipaddr.js';
 
-/** The network that counts as one client: an IPv4 address, or 64 bits of an IPv6 address, all of which belong to one client. */
+/** Where the IPv4 address of the client is, in the bytes of an address that embeds it: mapped, NAT64 (RFC 6052) and 6to4 (RFC 3056). */
+const embedded: Readonly<Record<string, number>> = { ipv4Mapped: 12, rfc6052: 12, '6to4': 2 };
+
+/** The network that counts as one client: an IPv4 address, also an embedded one, or 64 bits of an IPv6 address, all of which belong to one client. */
 export function networkOf(address: string): string {
   if (!address.includes(':') || !ipaddr.isValid(address)) return address;
-  const parsed = ipaddr.process(address);
-  return parsed.kind() === 'ipv4' ? parsed.toString() : parsed.toByteArray().slice(0, 8).join('.');
+  const parsed = ipaddr.parse(address);
+  const start = embedded[parsed.range()];
+  const bytes = parsed.toByteArray();
+  return (start === undefined ? bytes.slice(0, 8) : bytes.slice(start, start + 4)).join('.');
 }
 
 /** Reads the client's address and the host from a request, by the headers of trusted proxies. Works as Fastify does, for requests that Fastify has not seen yet. */

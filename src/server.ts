@@ -111,7 +111,6 @@ export async function createServer(deps: ServerDeps) {
     budget,
     limits: createRateLimits(config.rateLimits, shared?.redis, telemetry),
     teams: services.teams,
-    acceptedScopes,
   });
   addGauges(metrics, deps, requestAdmission, concurrency);
   const store = config.responseCache
@@ -207,7 +206,7 @@ function addGauges(
   );
   add(
     'gateway_held_bytes',
-    'Bytes of records that running operations have read, of responses that clients have not received yet, and of request bodies',
+    'Bytes of records that running operations have read, of responses that clients have not received yet, and of what clients have sent',
     () => budget.held,
   );
   add(

@@ -1,6 +1,6 @@
 import type { GraphQLSchema } from 'graphql';
 import type { Dispatcher } from 'undici';
-import { AcceptedScopes, createScoper } from './auth/credentials.js';
+import { AcceptedScopes, createScoper, type Scope } from './auth/credentials.js';
 import { createSealer } from './auth/seal.js';
 import type { Teams } from './auth/teams.js';
 import type { Config } from './config/config.js';
@@ -63,7 +63,12 @@ export type BuiltServices = Awaited<ReturnType<typeof createServices>>;
 export async function createServices(config: Config, deps: ServicesDeps) {
   const { schema, teams, telemetry, tracing, seams } = deps;
   const acceptedScopes = new AcceptedScopes();
-  const budget = new MemoryBudget(seams.memory, () => telemetry.shed('memory'));
+  const budget = new MemoryBudget(
+    seams.memory,
+    () => telemetry.shed('memory'),
+    undefined,
+    scope => acceptedScopes.has(scope as Scope),
+  );
   const { base } = config.upstream;
   const upstream = createUpstream(config.upstream, telemetry, acceptedScopes, seams.wire, tracing);
   const urls = config.redis?.map(url => url.reveal());

@@ -49,6 +49,14 @@ const viewer = '{ viewer { authentication } }';
 let markets = 0;
 const esgAnew = () => `{ market(id: ${++markets}) { esg } }`;
 
+/** Has the service answer a call under the demo key. */
+async function beAccepted(): Promise<void> {
+  const answered = gateway.query(`{ market(id: ${++markets}) { companies { totalCount } } }`);
+  await until(() => release.length > 0);
+  release.pop()?.();
+  await answered;
+}
+
 /** A request that has read 2.5 MB, which take three times as much, and waits for the service. */
 async function hold(headers: Record<string, string> = demoHeaders) {
   const aborting = new AbortController();
@@ -416,5 +424,119 @@ describe('the heap', () => {
     expect(heapLimit).toBeGreaterThan(96 * mebibyte);
     expect(cacheBytes).toBeLessThanOrEqual(heapLimit / 16);
     expect(heapFlags(256 * mebibyte)).toHaveLength(1);
+  });
+});
+
+describe('What outlives its request counts for as long as it lives', () => {
+  type Send = (payloads: readonly object[]) => Promise<void>;
+  const open: (() => void)[] = [];
+  afterEach(() => {
+    for (const close of open.splice(0)) close();
+  });
+  let key: (index: number) => string = () => 'one';
+
+  /** Over HTTP, each with a connection of its own. */
+  const overHttp =
+    (path: string, accept: string): Send =>
+    async payloads => {
+      for (const [index, payload] of payloads.entries()) {
+        const { socket } = rawConnection(gateway.url, postOf(path, accept, key(index), JSON.stringify(payload)));
+        open.push(() => socket.destroy());
+      }
+    };
+  const postOf = (path: string, accept: string, apiKey: string, body: string) =>
+    `POST ${path} HTTP/1.1\r\nhost: gateway\r\nx-api-key: ${apiKey}\r\naccept: ${accept}\r\ncontent-type: application/json\r\n` +
+    `content-length: ${body.length}\r\n\r\n${body}`;
+
+  /** On WebSockets, ten on each. */
+  const onWebSockets: Send = async payloads => {
+    for (let at = 0; at < payloads.length; at += 10) {
+      const raw = rawSocket(gateway.url);
+      open.push(() => raw.socket.terminate());
+      await raw.introduce({ 'x-api-key': key(at) });
+      for (const [index, payload] of payloads.slice(at, at + 10).entries()) {
+        raw.send({ id: `${index}`, type: 'subscribe', payload });
+      }
+    }
+  };
+  const streams: [string, Send][] = [
+    ['Server-Sent Events', overHttp('/graphql/stream', 'text/event-stream')],
+    ['multipart responses', overHttp('/graphql', 'multipart/mixed;subscriptionSpec=1.0')],
+    ['WebSockets', onWebSockets],
+  ];
+  const plain = overHttp('/graphql', 'application/json');
+
+  /** Opens `count` of them. @returns by how much memory has grown, and how much more is counted, in bytes; with what waits at the service, if it `calls` that often */
+  async function growth(send: Send, count: number, make: () => object, calls = count) {
+    const used = async () => {
+      await held();
+      collectGarbage();
+      const { heapUsed, arrayBuffers } = process.memoryUsage();
+      return heapUsed + arrayBuffers;
+    };
+    await used();
+    const before = await used();
+    const arrived = service.calls.length + calls;
+    await send(Array.from({ length: count }, make));
+    await service.arrived(arrived);
+    return { grown: (await used()) - before, counted: await held() };
+  }
+  const count = 20;
+  /** What a stream takes itself, with its client and its call to the service, which are in this process too. */
+  const othersBytes = count * 100 * 1024;
+  const idle = () => `jobProgress(marketId: ${++markets})`;
+  /** The text that takes the most memory for its length. */
+  const nested = () => `subscription { ${idle()} { ${'...{'.repeat(900)}finished${'}'.repeat(900)} } }`;
+  const unused = { texts: Array.from({ length: 9 }, () => 't'.repeat(90_000)) };
+
+  test.each(streams)('the documents of subscriptions over %s', async (_, send) => {
+    await start(undefined);
+    const { grown, counted: bytes } = await growth(send, count, () => ({ query: nested() }));
+    expect(bytes).toBeGreaterThan(grown - othersBytes);
+    expect(grown).toBeGreaterThan(10 * mebibyte);
+    for (const close of open) close();
+    await until(async () => (await held()) === 0);
+  });
+
+  test.each(streams)('but not what no operation reads, over %s, which is dropped', async (_, send) => {
+    await start(undefined);
+    const make = () => ({
+      query: `subscription { ${idle()} { finished } }`,
+      variables: unused,
+      extensions: { ...unused, texts: [] },
+    });
+    const { grown, counted: bytes } = await growth(send, count, make);
+    expect(grown).toBeLessThan(6 * mebibyte);
+    expect(bytes).toBeLessThan(mebibyte);
+  });
+
+  test.each<[string, object]>([
+    ['long texts', unused],
+    ['small values', { values: Array.from({ length: 9_000 }, () => ({})) }],
+  ])('requests that wait for their turn or for the service, with %s', async (_, variables) => {
+    await start(undefined, { executions: 1 });
+    const query = 'query ($id: ID!) { market(id: $id) { companies { totalCount } } }';
+    const make = () => JSON.parse(JSON.stringify({ query, variables: { id: `${++markets}`, ...variables } }));
+    for (const [send, calls] of [
+      [onWebSockets, 2],
+      [plain, count],
+    ] as const) {
+      const { grown, counted: bytes } = await growth(send, count, make, calls);
+      expect(bytes).toBeGreaterThan(grown - othersBytes);
+      expect(bytes).toBeGreaterThan(5 * mebibyte);
+      for (const close of open.splice(0)) close();
+      await until(async () => (await held()) === 0);
+    }
+  });
+
+  test.each(streams)('for the network of who made up keys, over %s, and another client is served', async (_, send) => {
+    await start({ total: 40 * mebibyte, perOwner: 5 * mebibyte, perResponse: 5 * mebibyte });
+    await beAccepted();
+    key = index => `made-up-${index}`;
+    await send(Array.from({ length: count }, () => ({ query: nested() })));
+    await until(async () => (await held()) > 3 * mebibyte);
+    expect((await gateway.query(viewer)).errors).toBeUndefined();
+    expect(await held()).toBeLessThanOrEqual(5 * mebibyte);
+    key = () => 'one';
   });
 });

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AcceptedScopes, Scope } from '../auth/credentials.js';
+import type { Scope } from '../auth/credentials.js';
 import type { Teams } from '../auth/teams.js';
 import type { Reloadable } from '../config/values.js';
 import { type GatewayError, gatewayCloses, Overloaded, RateLimited } from '../errors.js';
-import { type Claim, countThreshold, type MemoryBudget, memoryOwner } from '../lib/memory-budget.js';
+import { countThreshold, type MemoryBudget } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { andThen, type MaybePromise, sharedRun } from '../lib/run.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
@@ -31,12 +31,10 @@ interface RequestAdmissionDeps {
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
   readonly teams: Pick<Reloadable<Pick<Teams, 'limitsOf'>>, 'current'>;
-  readonly acceptedScopes: Pick<AcceptedScopes, 'has'>;
 }
 
 export function createRequestAdmission(deps: RequestAdmissionDeps) {
-  const { authentication, maxInFlight, concurrency, telemetry, connections, budget, limits, teams, acceptedScopes } =
-    deps;
+  const { authentication, maxInFlight, concurrency, telemetry, connections, budget, limits, teams } = deps;
   let isClosing = false;
   let inFlight = 0;
 
@@ -60,8 +58,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   }
 
   /** Whose share an operation takes. A client that the service has not accepted yet takes the share of its network: anyone can make up keys. */
-  const clientOf = (address: string, scope: Scope | undefined) =>
-    scope !== undefined && acceptedScopes.has(scope) ? scope : networkOf(address);
+  const clientOf = (address: string, scope: Scope | undefined) => budget.ownerOf({ address, scope });
 
   /**
    * Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. Until the response has
@@ -76,16 +73,17 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
       if (isCounted) countInFlight(state);
       return;
     }
-    let claim: Claim | undefined;
+    const length = Number(headers['content-length']);
     state.bodyWatch = {
       grew(bytes) {
-        if (bytes < countThreshold) return;
-        if (claim === undefined) {
-          claim = budget.claim(networkOf(state.address));
-          state.whenClosed(() => claim?.release());
+        // Of a request in flight, a small one that is whole, as most are at once.
+        if (isCounted && bytes < countThreshold && bytes >= length) return;
+        if (state.bodyClaim === undefined) {
+          state.bodyClaim = budget.claim({ address: state.address });
+          state.whenClosed(() => state.bodyClaim?.release());
         }
         try {
-          claim.reserve(bytes);
+          state.bodyClaim.reserve(bytes);
         } catch (error) {
           throw error instanceof RateLimited ? tooMuchSent() : error;
         }
@@ -107,7 +105,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     { address, scope, credential }: Pick<RequestState, 'address' | 'scope' | 'credential'>,
     state?: RequestState,
   ): MaybePromise<GatewayError | undefined> {
-    const refusal = budget.refusalFor(memoryOwner(scope, address));
+    const refusal = budget.refusalFor(scope ?? networkOf(address));
     if (refusal !== undefined) return refusal;
     return andThen(limits.count(address, scope, teams.current.limitsOf(credential)), verdict => {
       if (verdict === undefined) return undefined;

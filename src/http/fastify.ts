@@ -11,6 +11,7 @@ import {
 } from 'fastify';
 import { Abandoned, GatewayError, RateLimited } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
+import { bytesOfValue } from '../lib/memory-budget.js';
 import { andThen, type MaybePromise } from '../lib/run.js';
 import type { Connections } from './connections.js';
 import { type Handler, maxBodyBytes, readBody, stateOf } from './request-state.js';
@@ -145,14 +146,16 @@ export function parseReadBodies(app: FastifyInstance): void {
   });
   app.addContentTypeParser('application/json', (request, payload, done) => {
     andThen(readBody(payload), body => {
-      let text: string;
       try {
         if (body instanceof Error) throw body;
-        text = checkedJson(body);
+        parse(request, checkedJson(body), (error, value) => {
+          // Short texts and empty objects take far more memory than bytes.
+          if (error === null) stateOf(payload).bodyWatch?.grew(body.length + bytesOfValue(value));
+          done(error, value);
+        });
       } catch (error) {
-        return done(error as Error);
+        done(error as Error);
       }
-      parse(request, text, done);
     });
   });
 }

@@ -4,6 +4,7 @@ import type { Credential, Scope } from '../auth/credentials.js';
 import type { ScopedKey } from '../data/cache/keys.js';
 import { Abandoned, type GatewayError } from '../errors.js';
 import { Chunks, joinBytes } from '../lib/body.js';
+import type { Claim } from '../lib/memory-budget.js';
 import { normalizedUrl, pathOf } from '../lib/network.js';
 import type { MaybePromise } from '../lib/run.js';
 import type { OperationInfo, Span } from '../observability/operation-info.js';
@@ -53,6 +54,8 @@ export class RequestState {
   /** The error with which Fastify responds. */
   refusal: Error | undefined;
   bodyWatch: BodyWatch | undefined;
+  /** Counts the memory of the body; undefined while that is not counted. */
+  bodyClaim: Claim | undefined;
   readonly #counts: (() => void)[] = [];
 
   /** Once someone reads it. */
@@ -105,6 +108,12 @@ export class RequestState {
     for (const end of this.#counts.splice(0)) end();
   }
 
+  /** Lets go of the body, whose operation has been read. */
+  dropBody(): void {
+    this.body = undefined;
+    this.bodyClaim?.release();
+  }
+
   /** Calls `work` once the response has ended or its client has gone; at once if that was before. */
   whenClosed(work: () => void): void {
     if (this.#isClosed) work();
@@ -139,18 +148,18 @@ function collectBody(state: RequestState, resolve: (body: Buffer | Error) => voi
   let chunks = new Chunks();
   let size = 0;
   let pieces = 0;
-  let isSettled = false;
+  /** Undefined once it is settled: the listeners below live as long as the request, and would keep the body. */
+  let settling: typeof resolve | undefined = resolve;
   const settle = (body: Buffer | Error) => {
-    if (isSettled) return;
-    isSettled = true;
-    chunks = new Chunks();
     state.body = body;
-    resolve(body);
+    settling?.(body);
+    settling = undefined;
+    chunks = new Chunks();
   };
   const on = (event: 'data' | 'end', work: (chunk: Buffer) => void) =>
     request.on(event, (chunk: Buffer) => {
       // Node still delivers the rest of a body that was refused.
-      if (isSettled) return;
+      if (settling === undefined) return;
       try {
         work(chunk);
       } catch (error) {
@@ -176,7 +185,7 @@ function collectBody(state: RequestState, resolve: (body: Buffer | Error) => voi
     settle(joinBytes(chunks.parts));
   });
   request.on('close', () => {
-    if (!request.readableEnded) settle(new Abandoned('The client has gone'));
+    if (settling !== undefined && !request.readableEnded) settle(new Abandoned('The client has gone'));
   });
   // `close` follows.
   request.on('error', () => {});
@@ -186,7 +195,7 @@ const tooLarge = () => new Refused(413, `The body must be at most ${maxBodyBytes
 
 /** Decides, while a body arrives, whether the gateway continues with the request. Either function may throw an error that refuses it. */
 interface BodyWatch {
-  /** @param bytes of the body that have arrived so far. */
+  /** @param bytes that the body takes so far. */
   grew(bytes: number): void;
   ended(): void;
 }

@@ -19,7 +19,7 @@ const samplesInARow = 2;
 const sampleMs = 500;
 /** A parsed record takes about this many times the bytes of its text. */
 const bytesPerByteRead = 3;
-/** In bytes. A smaller response is not counted: the number of requests in flight bounds how many there are. */
+/** In bytes. A smaller response, or body of a request in flight, is not counted: the number of requests in flight bounds how many there are. */
 export const countThreshold = 16 * 1024;
 
 function memoryBounds(): MemoryBounds {
@@ -27,18 +27,31 @@ function memoryBounds(): MemoryBounds {
   return { total, perOwner: total / 2, perResponse: Math.min(total / 4, 64 * mebibyte) };
 }
 
-/** The owner of what a request holds: its credential, or the network of its client where it has none. */
-export const memoryOwner = (scope: string | undefined, address: string): string => scope ?? networkOf(address);
+/** For whom memory is counted: a credential once the service has accepted it, because anyone can make up keys; the network of its address until then. */
+export interface MemoryClient {
+  readonly scope?: string | undefined;
+  /** Undefined where the service has accepted the credential. */
+  readonly address?: string | undefined;
+}
+
+/** About how many bytes a parsed JSON value takes. */
+export function bytesOfValue(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value) + 24;
+  if (typeof value !== 'object' || value === null) return 16;
+  if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + bytesOfValue(item), 48);
+  return Object.entries(value).reduce((sum, [name, part]) => sum + bytesOfValue(name) + bytesOfValue(part), 56);
+}
 
 /**
  * Bounds the memory that requests and responses take in this process: what running operations have read, responses that clients have not
- * received yet, and what clients have sent. Request bodies always count for the network address, because a client can make up as many credentials as it likes.
+ * received yet, and what clients have sent, for as long as it is kept.
  */
 export class MemoryBudget {
   readonly bounds: MemoryBounds;
   readonly #owners = new Map<string, number>();
   readonly #onFull: () => void;
   readonly #heapShare: () => number;
+  readonly #isAccepted: (scope: string) => boolean;
   #held = 0;
   #sampledAt = 0;
   #fullSamples = 0;
@@ -46,8 +59,15 @@ export class MemoryBudget {
   /**
    * @param onFull called whenever something is refused because this process has no room.
    * @param heapShare the used part of the largest heap, 0 to 1.
+   * @param isAccepted whether the service has accepted the credential of a scope.
    */
-  constructor(bounds: MemoryBounds = memoryBounds(), onFull = () => {}, heapShare = usedShareOfHeap) {
+  constructor(
+    bounds: MemoryBounds = memoryBounds(),
+    onFull = () => {},
+    heapShare = usedShareOfHeap,
+    isAccepted: (scope: string) => boolean = () => true,
+  ) {
+    this.#isAccepted = isAccepted;
     this.bounds = bounds;
     this.#onFull = onFull;
     this.#heapShare = heapShare;
@@ -68,14 +88,23 @@ export class MemoryBudget {
     return this.#fullSamples >= samplesInARow || this.#held > this.bounds.total * nearlyFull;
   }
 
-  /** The error if an owner must not start anything new, where the process may; undefined if the owner may. */
+  /**
+   * The error if a client must not start anything new, where the process may; undefined if the client may. What others of its network hold is no reason:
+   * a new client has the same network as one that makes up keys.
+   */
   refusalFor(owner: string): RateLimited | undefined {
     return (this.#owners.get(owner) ?? 0) > this.bounds.perOwner * nearlyFull ? tooMuch() : undefined;
   }
 
   /** A new claim, which counts nothing yet. */
-  claim(owner: string): Claim {
-    return new Claim(this, owner);
+  claim(client: MemoryClient): Claim {
+    return new Claim(this, client);
+  }
+
+  /** The scope or the network that memory of a client counts for now. */
+  ownerOf({ scope, address }: MemoryClient): string {
+    if (scope !== undefined && (address === undefined || this.#isAccepted(scope))) return scope;
+    return networkOf(address ?? '');
   }
 
   /** Changes the bytes of an owner. @param by negative where it gives some back. @param mustFit whether growth needs room. @throws Overloaded, RateLimited */
@@ -103,30 +132,40 @@ const tooMuch = () =>
 /** What one operation, response or connection takes of a budget, until it is released. */
 export class Claim {
   readonly #budget: MemoryBudget;
-  readonly #owner: string;
+  readonly #client: MemoryClient;
+  #owner: string;
   #bytes = 0;
   #isReleased = false;
 
-  constructor(budget: MemoryBudget, owner: string) {
+  constructor(budget: MemoryBudget, client: MemoryClient) {
     this.#budget = budget;
-    this.#owner = owner;
+    this.#client = client;
+    this.#owner = budget.ownerOf(client);
   }
 
   /** Counts a record before it is parsed; `bytes` is the length of its text. @throws Overloaded, RateLimited if there is no room. */
   reserveForParsing(bytes: number): void {
-    this.#resize(this.#bytes + bytes * bytesPerByteRead);
+    const { scope } = this.#client;
+    // The service has answered under this credential.
+    if (scope !== undefined) this.#moveTo(scope);
+    this.reserveMore(bytes * bytesPerByteRead);
+  }
+
+  /** Counts this many bytes besides everything counted before. @throws Overloaded, RateLimited if there is no room. */
+  reserveMore(bytes: number): void {
+    this.#resize(this.#bytes + bytes);
   }
 
   /** Counts a response of this length, in bytes, in place of everything counted before. @throws QueryTooComplex above `perResponse`; Overloaded, RateLimited. */
   reserveResponse(bytes: number): void {
     const { perResponse } = this.#budget.bounds;
     if (bytes > perResponse) throw new QueryTooComplex('bytes of the response', bytes, perResponse);
-    this.reserve(bytes);
+    this.reserve(bytes < countThreshold ? 0 : bytes);
   }
 
-  /** Counts this many bytes in place of everything counted before; none below `countThreshold`. @throws Overloaded, RateLimited if there is no room. */
+  /** Counts this many bytes in place of everything counted before. @throws Overloaded, RateLimited if there is no room. */
   reserve(bytes: number): void {
-    this.#resize(bytes < countThreshold ? 0 : bytes);
+    this.#resize(bytes);
   }
 
   /** Counts this many bytes, even if there is no room. Returns whether there was room. */
@@ -135,9 +174,21 @@ export class Claim {
     return growth <= 0 || this.#budget.held <= this.#budget.bounds.total;
   }
 
-  /** A claim of the same owner, for one part of the response. */
+  /** A claim of the same client, for one part of the response. */
   another(): Claim {
-    return new Claim(this.#budget, this.#owner);
+    return new Claim(this.#budget, this.#client);
+  }
+
+  /** Counts for the credential from now on, if the service has accepted it meanwhile. */
+  moveToOwner(): void {
+    this.#moveTo(this.#budget.ownerOf(this.#client));
+  }
+
+  #moveTo(owner: string): void {
+    if (owner === this.#owner) return;
+    this.#budget.change(this.#owner, -this.#bytes, false);
+    this.#budget.change(owner, this.#bytes, false);
+    this.#owner = owner;
   }
 
   /** Gives all bytes back. The claim counts nothing from then on. */
@@ -155,10 +206,32 @@ export class Claim {
   }
 }
 
+/** Counts what many use together, such as a document: once, until the last of them lets it go. */
+export class SharedClaims {
+  readonly #claims = new WeakMap<object, { readonly claim: Claim; users: number }>();
+
+  /** @param count makes the claim of the first. @returns the claim, and lets it go; to be called once. @throws what `count` throws */
+  hold(thing: object, count: () => Claim): { readonly claim: Claim; letGo(): void } {
+    const held = this.#claims.get(thing) ?? { claim: count(), users: 0 };
+    held.users += 1;
+    this.#claims.set(thing, held);
+    const letGo = () => {
+      held.users -= 1;
+      if (held.users > 0) return;
+      held.claim.release();
+      this.#claims.delete(thing);
+    };
+    return { claim: held.claim, letGo };
+  }
+}
+
+/** In bytes: a smaller heap has shorter maps of clients. */
+const heapPerEntry = 8 * 1024;
+
 /**
  * The bounds of an `LRUCache` that may have many entries and mostly has few. With `max` it would take the memory for all of them when it is made: 13 ms and
  * 3 MB for 100,000.
  */
 export function atMost(entries: number): { readonly maxSize: number; readonly sizeCalculation: () => number } {
-  return { maxSize: entries, sizeCalculation: () => 1 };
+  return { maxSize: Math.ceil(Math.min(entries, heapLimit / heapPerEntry)), sizeCalculation: () => 1 };
 }

@@ -3,12 +3,13 @@ import { type BrowserSession, Context, type RequestIdentity } from '../context.j
 import type { Feed } from '../data/polling/topic.js';
 import { Forbidden, Overloaded } from '../errors.js';
 import { type ExecutionInput, executeOperation } from '../graphql/executor/execute.js';
+import { bytesOfDocument } from '../graphql/limits/bounds.js';
 import { RefusedOperation } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import { type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
 import { causeOf, errorsIn, maskError } from '../http/mask-error.js';
-import type { Claim } from '../lib/memory-budget.js';
+import { bytesOfValue, type Claim, SharedClaims } from '../lib/memory-budget.js';
 import { sharedRun, takeTurn } from '../lib/run.js';
 import {
   newOperationInfo,
@@ -20,7 +21,7 @@ import { addResponseMetadata, ResponseMetadata } from '../observability/response
 import type { Operation } from './operations.js';
 
 export interface ExecutorDeps
-  extends Pick<GraphqlRouteDeps, 'schema' | 'services' | 'executePlanned' | 'deadlineMs' | 'introspection'> {
+  extends Pick<GraphqlRouteDeps, 'schema' | 'services' | 'executePlanned' | 'deadlineMs' | 'introspection' | 'budget'> {
   readonly requestAdmission: Pick<RequestAdmission, 'beginOperation'>;
   /** Receives errors that clients do not see. */
   readonly report: (error: unknown, requestId?: string) => void;
@@ -43,8 +44,31 @@ export interface Failure {
 /** Executes operations by the rules of the GraphQL route: the same masking, response metadata and deadline. */
 export type Executor = ReturnType<typeof createExecutor>;
 
+/** So often is an operation in memory: as it was sent, and in what is polled for it. */
+const copies = 2;
+
 /** See `Executor`. */
 export function createExecutor(deps: ExecutorDeps) {
+  /** The documents of running subscriptions. */
+  const documents = new SharedClaims();
+  /** What running subscriptions hold. */
+  const held = new WeakMap<Operation, readonly Claim[]>();
+
+  /** Counts a subscription until the signal aborts. @throws Overloaded, RateLimited if there is no room for it. */
+  function hold(operation: Operation, identity: Identity, signal: AbortSignal): void {
+    const { query, document, operationName, variables, lastEventId } = operation;
+    const claim = deps.budget.claim(identity);
+    signal.addEventListener('abort', () => claim.release());
+    claim.reserve(copies * bytesOfValue([query, operationName, variables, lastEventId]));
+    const ofDocument = documents.hold(document, () => {
+      const first = deps.budget.claim(identity);
+      first.reserve(bytesOfDocument(query));
+      return first;
+    });
+    signal.addEventListener('abort', ofDocument.letGo);
+    held.set(operation, [claim, ofDocument.claim]);
+  }
+
   function mask(error: GraphQLError, requestId?: string): GraphQLFormattedError {
     return maskError(error.toJSON(), error, deps.introspection, cause => deps.report(cause, requestId));
   }
@@ -103,8 +127,9 @@ export function createExecutor(deps: ExecutorDeps) {
       }
     },
 
-    /** Begins a subscription that was checked. Its feed ends when the signal aborts. @throws RefusedOperation, GatewayError if it cannot begin. */
+    /** Begins a subscription that was checked, and counts its memory. Its feed ends when the signal aborts. @throws RefusedOperation, GatewayError if it cannot begin. */
     async feed(operation: Operation, identity: Identity, signal: AbortSignal): Promise<Feed<unknown>> {
+      hold(operation, identity, signal);
       const { document, operationName, variables: variableValues, lastEventId } = operation;
       const { schema, services } = deps;
       const contextValue = new Context(services, { ...requestIdentityOf(identity), lastEventId }, { signal });
@@ -128,6 +153,8 @@ export function createExecutor(deps: ExecutorDeps) {
       });
       // Before its deadline begins.
       await turn();
+      // Most likely, the service has accepted the credential since the subscription began.
+      for (const each of held.get(operation) ?? []) each.moveToOwner();
       const metadata = new ResponseMetadata(newOperationInfo(), claim);
       return execute(operation, identity, signal, metadata, { rootValue, turn });
     },

@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Authentication, Identity } from '../http/authentication.js';
 import { stateOf } from '../http/request-state.js';
+import { bytesOfValue, type Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import type { Operation } from './operations.js';
 import { type OperationHost, RunningOperation } from './running-operation.js';
@@ -34,10 +35,16 @@ export function createHttpStreams(subscriptions: Subscriptions, authentication: 
     request: FastifyRequest,
     reply: FastifyReply,
     format: StreamFormat,
-    read: (operationInfo: OperationInfo) => Promise<Operation>,
+    read: (operationInfo: OperationInfo, claim: Claim) => Promise<Operation>,
   ): void {
     const identity = authentication.authenticate(authentication.handshakeOf(request));
-    const disconnect = subscriptions.enter(identity);
+    const head = subscriptions.deps.budget.claim(identity);
+    head.reserve(bytesOfValue(request.raw.rawHeaders) + bytesOfValue(request.url));
+    const leave = subscriptions.enter(identity);
+    const disconnect = () => {
+      head.release();
+      leave();
+    };
     reply.headers({
       'content-type': format.contentType,
       'cache-control': 'no-store, no-transform',
@@ -64,7 +71,12 @@ export function createHttpStreams(subscriptions: Subscriptions, authentication: 
       open.delete(stream);
       stream.closed();
     });
-    void stream.run(() => read(operationInfo));
+    void stream.run(async claim => {
+      const operation = await read(operationInfo, claim);
+      request.body = undefined;
+      state.dropBody();
+      return operation;
+    });
   }
 
   return { open, answer };
@@ -87,7 +99,7 @@ function createHttpStream(
     },
     destroy: () => response.destroy(),
   };
-  const buffer = new SendBuffer(outlet, subscriptions.deps.budget.claim(identity.scope));
+  const buffer = new SendBuffer(outlet, subscriptions.deps.budget.claim(identity));
   const host: OperationHost = {
     transport: format.transport,
     buffer,
@@ -123,7 +135,7 @@ function createHttpStream(
   }
 
   return {
-    run: (read: () => Promise<Operation>) => operation.run(read),
+    run: (read: (claim: Claim) => Promise<Operation>) => operation.run(read),
     leave: host.leave,
     heartbeat(): void {
       if (!response.writableNeedDrain) buffer.send([format.heartbeat]);

@@ -34,9 +34,9 @@ export function registerSse(
       if (!(request.headers.accept ?? '').includes('text/event-stream')) {
         throw new Refused(406, 'Accept must include text/event-stream');
       }
-      streams.answer(request, reply, serverSentEvents, async operationInfo => {
+      streams.answer(request, reply, serverSentEvents, async (operationInfo, claim) => {
         const lastEventId = (request.headers['last-event-id'] as string | undefined) || undefined;
-        const read = await subscriptions.read(stateOf(request.raw), readRequest(request), operationInfo);
+        const read = await subscriptions.read(stateOf(request.raw), readRequest(request), operationInfo, claim);
         const reports = requestedReports(request.headers, subscriptions.deps.explains);
         const operation = { ...read, lastEventId, reports };
         if (request.method !== 'GET' || operation.type !== 'mutation') return operation;
@@ -84,12 +84,15 @@ export function registerMultipart(
   });
 
   async function subscriptionIn(request: FastifyRequest) {
+    const state = stateOf(request.raw);
+    const claim = subscriptions.deps.budget.claim(state);
     try {
-      const state = stateOf(request.raw);
-      const operation = await subscriptions.read(state, readRequest(request), state.operation);
+      const operation = await subscriptions.read(state, readRequest(request), state.operation, claim);
       return operation.type === 'subscription' ? operation : undefined;
     } catch {
       return undefined;
+    } finally {
+      claim.release();
     }
   }
 }

@@ -1,6 +1,7 @@
 import { Abandoned, RateLimited } from '../errors.js';
 import { responseMessage } from '../graphql/response-text.js';
 import type { Identity } from '../http/authentication.js';
+import { bytesOfValue, type Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import type { Failure } from './executor.js';
 import type { Operation } from './operations.js';
@@ -44,6 +45,8 @@ export class RunningOperation implements Listener {
   /** The end of the subscription, which comes after what waits. */
   #end: { readonly errors: string | undefined } | undefined;
   #executedAt: number | undefined;
+  /** Counts what the client has sent for it, and its document, until it ends or listens. */
+  readonly #claim: Claim;
   #onRoom: (() => void) | undefined;
 
   constructor(
@@ -58,6 +61,7 @@ export class RunningOperation implements Listener {
     this.#host = host;
     this.#identity = identity;
     this.operationInfo = operationInfo;
+    this.#claim = subscriptions.deps.budget.claim(identity);
   }
 
   /** True until the operation is known to be a subscription: a draining connection waits for its response. */
@@ -65,11 +69,21 @@ export class RunningOperation implements Listener {
     return this.#waiting === undefined;
   }
 
+  /** Counts the request of the client, which waits for its turn. If there is no room for it, the operation ends with the error. @returns whether there is */
+  holds(request: unknown): boolean {
+    try {
+      this.#claim.reserve(bytesOfValue(request));
+    } catch (error) {
+      this.#fail(error);
+    }
+    return !this.isOver;
+  }
+
   /** Executes a query or a mutation, or begins to listen. Never rejects. */
-  async run(read: () => Promise<Operation>): Promise<void> {
+  async run(read: (claim: Claim) => Promise<Operation>): Promise<void> {
     try {
       if (this.isOver) return;
-      const operation = await read();
+      const operation = await read(this.#claim);
       if (this.isOver) return;
       if (operation.type === 'subscription') this.#listen(operation);
       else await this.#execute(operation);
@@ -117,6 +131,11 @@ export class RunningOperation implements Listener {
   #listen(operation: Operation): void {
     this.#waiting = [];
     this.onStop = undefined;
+    this.#claim.release();
+    const info = this.operationInfo;
+    info.document = undefined;
+    // A copy, because a part of a text keeps the whole text in memory.
+    info.name = info.name && Buffer.from(info.name).toString();
     this.#subscriptions.deps.telemetry.listeners(this.#host.transport, 1);
     if (this.#subscriptions.isDraining) this.#host.leave();
     else void this.#subscriptions.subscribe(operation, this.#identity, this, this.operationInfo);
@@ -124,7 +143,7 @@ export class RunningOperation implements Listener {
 
   async #execute(operation: Operation): Promise<void> {
     const { executor, budget } = this.#subscriptions.deps;
-    const claim = budget.claim(this.#identity.scope);
+    const claim = budget.claim(this.#identity);
     const stopping = new AbortController();
     this.onStop = () => stopping.abort(new Abandoned('The client has gone'));
     this.#executedAt = performance.now();
@@ -173,6 +192,7 @@ export class RunningOperation implements Listener {
 
   #close(): void {
     this.#clear();
+    this.#claim.release();
     this.#onRoom?.();
     this.onStop?.();
     if (!this.isSingle) this.#subscriptions.deps.telemetry.listeners(this.#host.transport, -1);

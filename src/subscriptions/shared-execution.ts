@@ -55,7 +55,7 @@ export function createSharedExecution(
   /** Each with the number of the newest rendering that it has. */
   const listeners = new Map<Listener, number>();
   /** Counts the newest result, which is kept for listeners that join later. */
-  const newest = budget.claim(identity.scope);
+  const newest = budget.claim(identity);
   let feed: Feed<unknown> | undefined;
   let rendering: Rendering | undefined;
   void run();
@@ -106,7 +106,7 @@ export function createSharedExecution(
   }
 
   async function encode(value: unknown): Promise<EncodedResult> {
-    const claim = budget.claim(identity.scope);
+    const claim = budget.claim(identity);
     try {
       const answer = await executor.event(operation, value, identity, leaving.signal, claim);
       const message = responseMessage(answer, claim);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Scope } from '../auth/credentials.js';
 import { BadUserInput, RateLimited } from '../errors.js';
 import type { DocumentChecks } from '../graphql/limits/document-checks.js';
@@ -5,7 +6,7 @@ import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import type { RequestState } from '../http/request-state.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
-import type { MemoryBudget } from '../lib/memory-budget.js';
+import type { Claim, MemoryBudget } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Executor } from './executor.js';
@@ -73,18 +74,20 @@ export class Subscriptions {
   /**
    * Reads and admits the operation of a client, in its turn.
    * @param info gets what is found out about it.
+   * @param claim counts its document.
    * @throws RefusedOperation, GraphQLError or GatewayError, each of which has a code.
    */
   async read(
     client: Pick<RequestState, 'scope' | 'credential'>,
     request: OperationRequest,
     info: OperationInfo,
+    claim: Claim,
   ): Promise<Operation> {
     const { documentChecks } = this.deps;
     const { operationName, variables } = request;
     const query = documentChecks.documentText(request, info);
     if (query === undefined) throw new BadUserInput('query', 'is missing');
-    const document = await documentChecks.read(client.scope, query);
+    const document = await documentChecks.read(client.scope, query, claim);
     const checked = await documentChecks.checkOperation(client, { document, operationName, variables }, info);
     return { query, operationName, variables, document, type: checked.operation };
   }
@@ -99,7 +102,8 @@ export class Subscriptions {
     const executions = this.#executions;
     const { query, operationName, variables, lastEventId } = operation;
     operationInfo.scope = identity.scope;
-    const key = JSON.stringify([identity.scope, query, operationName ?? null, variables ?? null, lastEventId]);
+    const asked = [identity.scope, query, operationName ?? null, variables ?? null, lastEventId];
+    const key = createHash('sha256').update(JSON.stringify(asked)).digest('base64url');
     for (let running = executions.get(key); running !== undefined; running = executions.get(key)) {
       await running.refresh();
       if (listener.isOver) return;

@@ -4,6 +4,7 @@ import type { Credential } from '../auth/credentials.js';
 import { QueryTooComplex } from '../errors.js';
 import type { Authentication, Handshake, Identity } from '../http/authentication.js';
 import type { ConnectionTelemetry } from '../http/request-telemetry.js';
+import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { Bulkhead } from '../lib/run.js';
 import { type ClientApp, clientAppOf } from '../observability/operation-info.js';
@@ -68,8 +69,9 @@ export class WebSocketConnection implements OperationHost, Outlet {
     this.#subscriptions = subscriptions;
     this.#authentication = authentication;
     this.#executions = new Bulkhead(bounds.executions, bounds.operations);
-    this.buffer = new SendBuffer(this, budget.claim(network));
-    this.input = new WebSocketInput(socket, raw, network, budget.claim(network), this);
+    const { address } = handshake;
+    this.buffer = new SendBuffer(this, budget.claim({ address }));
+    this.input = new WebSocketInput(socket, raw, network, budget.claim({ address }), this);
     this.#initTimer = setTimeout(
       () => this.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout'),
       bounds.initMs,
@@ -127,7 +129,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
     const identity = this.#authentication.authenticate(this.#handshake, rawCredentialsIn(params));
     this.#leave = this.#subscriptions.enter(identity);
     this.#app = clientAppOf(params) ?? this.#app;
-    this.buffer.chargeTo(this.#subscriptions.deps.budget.claim(identity.scope));
+    this.buffer.chargeTo(this.#subscriptions.deps.budget.claim(identity));
     // After the messages that came together with this one: they come too early.
     queueMicrotask(() => {
       this.#identity = identity;
@@ -155,16 +157,17 @@ export class WebSocketConnection implements OperationHost, Outlet {
     const operationInfo = requestTelemetry.startOperation(`${this.#id}/${this.operationsStarted}`, this.#app);
     const operation = new RunningOperation(id, subscriptions, this, identity, operationInfo);
     this.#running.set(id, operation);
-    void this.#runInTurn(operation, async () => {
+    if (!operation.holds(request)) return;
+    void this.#runInTurn(operation, async claim => {
       await this.buffer.room();
       await requestAdmission.countOperation(identity);
       if (request instanceof QueryTooComplex) throw request;
-      return subscriptions.read(identity, request, operationInfo);
+      return subscriptions.read(identity, request, operationInfo, claim);
     });
   }
 
   /** Runs an operation as soon as there is a place for it; never if it is stopped before. */
-  async #runInTurn(operation: RunningOperation, read: () => Promise<Operation>): Promise<void> {
+  async #runInTurn(operation: RunningOperation, read: (claim: Claim) => Promise<Operation>): Promise<void> {
     await new Promise<void>(resolve => {
       const waiter = { start: resolve };
       operation.onStop = () => this.#executions.withdraw(waiter);

@@ -41,7 +41,7 @@ export function createBackfillLimiter(budget: MemoryBudget) {
       signal.addEventListener('abort', withdraw, { once: true });
       bulkhead.enter(waiter);
     });
-    const claim = budget.claim(scope);
+    const claim = budget.claim({ scope });
     const end = () => {
       claim.release();
       bulkhead.leave();

@@ -62,6 +62,13 @@ export const bounds = {
   errors: 5,
 } as const;
 
+/** The most that a token of a document takes when it is parsed, in bytes, and how much that can be for each character of short tokens. */
+const [bytesPerToken, bytesPerCharacter] = [300, 200];
+
+/** The most that a document of this text takes when it is parsed, in bytes. */
+export const bytesOfDocument = ({ length }: string): number =>
+  length + Math.min(length * bytesPerCharacter, bounds.tokens * bytesPerToken);
+
 /** @throws QueryTooComplex if a value is above its limit. */
 export function checkBound(measure: keyof typeof bounds, value: number): void {
   if (value > bounds[measure]) throw new QueryTooComplex(measure, value, bounds[measure]);

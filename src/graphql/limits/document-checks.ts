@@ -16,17 +16,19 @@ import {
   specifiedRules,
   type ValidationContext,
   type ValidationRule,
+  type VariableDefinitionNode,
   validate,
 } from 'graphql';
 import type { Credential } from '../../auth/credentials.js';
 import type { Teams } from '../../auth/teams.js';
 import type { Reloadable } from '../../config/values.js';
 import { QueryTooComplex } from '../../errors.js';
+import type { Claim } from '../../lib/memory-budget.js';
 import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
 import { operationName as nameOf, type OperationInfo } from '../../observability/operation-info.js';
 import { badValue, documentMessage, executedArgumentOf, invalidArgumentOf, variableError } from '../argument-errors.js';
 import { createDeprecations } from '../deprecations.js';
-import { bounds, checkBound, checkDocument, checkLines } from './bounds.js';
+import { bounds, bytesOfDocument, checkBound, checkDocument, checkLines } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
 import { createDocumentStore, type DocumentText, RefusedOperation, withCode } from './documents.js';
 
@@ -52,7 +54,8 @@ interface OperationClient {
 interface CheckedOperation {
   readonly document: DocumentNode;
   readonly operationName?: string | null | undefined;
-  readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
+  /** Those that the operation does not declare are removed. */
+  readonly variables?: Record<string, unknown> | null | undefined;
 }
 
 /** Decides what the gateway executes, for every transport. */
@@ -96,9 +99,10 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
     documentText,
     /** Without regard for others: only for documents of the operator. @throws QueryTooComplex, RefusedOperation */
     parse: parseText,
-    /** The same for a text of a client, in its turn; at once if the document is known. */
-    read(client: string | undefined, text: string): MaybePromise<DocumentNode> {
+    /** The same for a text of a client, in its turn, with its memory counted; at once if the document is known. @throws also Overloaded, RateLimited */
+    read(client: string | undefined, text: string, claim?: Claim): MaybePromise<DocumentNode> {
       const readNow = () => {
+        claim?.reserveMore(bytesOfDocument(text));
         try {
           const document = parseText(text);
           known.set(text, document);
@@ -130,6 +134,7 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
       info.name = nameOf(operation.name?.value);
       info.type = operation.operation;
       const definitions = operation.variableDefinitions ?? [];
+      keepDeclared(variables ?? {}, definitions);
       const given = hasLongText(variables)
         ? (shortened(variables) as NonNullable<typeof variables>)
         : (variables ?? {});
@@ -169,6 +174,13 @@ function unknownOperation(name: string | null | undefined): GraphQLError {
       : `Unknown operation named "${name}".`;
   const error = new GraphQLError(text, { extensions: { http: { status: 400 } } });
   return withCode(error, 'OPERATION_RESOLUTION_FAILURE');
+}
+
+/** Removes what nothing reads, so that it is not kept for as long as the operation. */
+function keepDeclared(variables: Record<string, unknown>, definitions: readonly VariableDefinitionNode[]): void {
+  for (const name of Object.keys(variables)) {
+    if (!definitions.some(({ variable }) => variable.name.value === name)) delete variables[name];
+  }
 }
 
 function badNull(error: GraphQLError): GraphQLError {

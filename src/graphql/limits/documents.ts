@@ -5,6 +5,8 @@ import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
 import type { Reloadable } from '../../config/values.js';
 import { BadUserInput, Forbidden } from '../../errors.js';
+import { heapLimit } from '../../lib/heap.js';
+import { atMost } from '../../lib/memory-budget.js';
 import { readTextFile } from '../../lib/read-file.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
 
@@ -157,10 +159,10 @@ export class RefusedOperation extends Error {
 const errorText = ({ message, locations }: GraphQLError) =>
   locations?.[0] === undefined ? message : `line ${locations[0].line}: ${message}`;
 
-/** The total text, in characters, of the documents that are kept parsed. A parsed document takes about a hundred times its text. */
-export const maxDocumentText = 512 * 1024;
-/** Of the texts that have been read, in characters. */
-const maxSeenText = 4 * 1024 * 1024;
+/** The total text, in characters, of the documents that are kept parsed. A parsed document takes about a hundred times its text: a tenth of the heap. */
+export const maxDocumentText = Math.floor(Math.min(512 * 1024, heapLimit / 1_000));
+/** Texts that have been read, by their hashes. */
+const maxSeen = 20_000;
 /** Memory of such a text besides its characters. */
 const overheadBytes = 200;
 
@@ -170,7 +172,7 @@ const overheadBytes = 200;
  */
 export function createDocumentStore() {
   const sizeCalculation = (_: unknown, text: string) => text.length + overheadBytes;
-  const seen = new LRUCache<string, true>({ maxSize: maxSeenText, sizeCalculation });
+  const seen = new LRUCache<string, true>(atMost(maxSeen));
   const kept = new LRUCache<string, DocumentNode | Error>({ maxSize: maxDocumentText, sizeCalculation });
   let ofOperator: ReadonlyMap<string, DocumentNode> = new Map();
   return {
@@ -180,8 +182,9 @@ export function createDocumentStore() {
       ofOperator = documents;
     },
     set(text: string, document: DocumentNode | Error): void {
-      if (seen.has(text)) kept.set(text, document);
-      seen.set(text, true);
+      const hash = sha256(text);
+      if (seen.has(hash)) kept.set(text, document);
+      seen.set(hash, true);
     },
   };
 }

@@ -11,7 +11,7 @@ import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import { executeOperation, type PlanExecutor } from '../../graphql/executor/execute.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { type ResponseBytes, responseBytes } from '../../graphql/response-text.js';
-import { type Claim, type MemoryBudget, memoryOwner } from '../../lib/memory-budget.js';
+import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import { outcomeOfErrors } from '../../observability/operation-info.js';
 import { addResponseMetadata, ResponseMetadata, requestedReports } from '../../observability/response-metadata.js';
 import type { Authentication } from '../authentication.js';
@@ -81,7 +81,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       const identity = authentication.identify(request, reply);
       const state = stateOf(request.raw);
       const { operation, scope, address } = state;
-      const claim = budget.claim(memoryOwner(scope, address));
+      const claim = budget.claim({ scope, address });
       operation.scope = scope;
       // What may be a mutation is no result for others to wait for.
       if (operation.document?.includes('mutation')) state.flight?.settle(undefined);
@@ -162,7 +162,7 @@ function createApolloPlugin(
           const { operationName, variables } = request;
           let document = nothing;
           try {
-            document = await documentChecks.read(identity.scope, source);
+            document = await documentChecks.read(identity.scope, source, metadata.claim);
             const asked = { document, operationName, variables };
             const { operation } = await documentChecks.checkOperation(identity, asked, metadata.operation);
             if (operation === 'subscription') throw subscriptionRefused();

@@ -61,7 +61,7 @@ export function createJobWatch(schema: GraphQLSchema, { deps }: Subscriptions) {
     /** Reports the states of jobs until they have ended, the signal aborts, or the state cannot be read. Never rejects. */
     async follow(jobs: StartedJobs, identity: Identity, signal: AbortSignal, report: (state: JobState) => void) {
       const followed = { ...operation, variables: { ...jobs } };
-      const claim = budget.claim(identity.scope);
+      const claim = budget.claim(identity);
       try {
         for await (const value of await executor.feed(followed, identity, signal)) {
           const { data } = await executor.event(followed, value, identity, signal, claim);

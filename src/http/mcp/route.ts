@@ -95,7 +95,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     info.type = tool.operation.type;
     const operation = { ...tool.operation, variables };
     const { documentChecks, executor, budget } = subscriptions.deps;
-    const claim = budget.claim(identity.scope);
+    const claim = budget.claim(identity);
     try {
       checkNames(tool, variables);
       await documentChecks.checkOperation(identity, operation, info);

@@ -8,7 +8,7 @@ import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
 import { joinBytes } from '../../lib/body.js';
 import { timeNow } from '../../lib/clock.js';
-import { type Claim, countThreshold, type MemoryBudget } from '../../lib/memory-budget.js';
+import { countThreshold, type MemoryBudget, SharedClaims } from '../../lib/memory-budget.js';
 import { withoutSessionIds } from '../../lib/network.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
 import { type ResponseMetadata, reportHeaders } from '../../observability/response-metadata.js';
@@ -49,20 +49,18 @@ export function createResponseCache(deps: ResponseCacheDeps) {
   /** It changes with each purge of the scope, too. */
   const versionOf = (scope: Scope) => version.current + generations.epochOf(scope);
   const inFlight = new Map<ScopedKey, ResponseInFlight>();
-  /** Responses that are being sent, each to `count` clients: it is in memory once, and counted once. */
-  const sendings = new WeakMap<CachedResponse, { readonly claim: Claim; count: number }>();
+  /** Responses that are being sent: each is in memory once, however many clients it is sent to. */
+  const sendings = new SharedClaims();
 
   /** Counts the bytes until they are sent. @throws Overloaded, RateLimited */
   function claimMemory(cached: CachedResponse, scope: Scope, state: RequestState): void {
     if (cached.length < countThreshold) return;
-    const sending = sendings.get(cached) ?? { claim: budget.claim(scope), count: 0 };
-    if (sending.count === 0) sending.claim.reserveResponse(cached.length);
-    sending.count += 1;
-    sendings.set(cached, sending);
-    state.whenClosed(() => {
-      sending.count -= 1;
-      if (sending.count === 0) sending.claim.force(0);
+    const { letGo } = sendings.hold(cached, () => {
+      const claim = budget.claim({ scope, address: state.address });
+      claim.reserveResponse(cached.length);
+      return claim;
     });
+    state.whenClosed(letGo);
   }
 
   function sendCached(cached: CachedResponse, scope: Scope, state: RequestState): MaybePromise<true> {

@@ -50,7 +50,11 @@ interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'genera
 /** A request may need this many upstream calls in sequence, each of which may take the whole `UPSTREAM_TIMEOUT_MS`. */
 export const callsInARow = 3;
 
-const sdlOf = oncePerValue(printSchemaWithDirectives);
+/** The SDL of a schema. Programs that are older than `@oneOf` cannot read one that uses it and does not declare it. */
+const sdlOf = oncePerValue(
+  (schema: GraphQLSchema) =>
+    `${printSchemaWithDirectives(schema)}\n\n"Exactly one member is given."\ndirective @oneOf on INPUT_OBJECT\n`,
+);
 
 /** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
 export async function createServer(deps: ServerDeps) {

@@ -16,6 +16,7 @@ import {
   parse,
   printSchema,
   validate,
+  visit,
 } from 'graphql';
 import { bounds } from '../src/graphql/limits/bounds.js';
 import { estimateCost, type OperationCost } from '../src/graphql/limits/cost.js';
@@ -540,6 +541,18 @@ describe('without introspection', () => {
     expect(sorted(buildSchema((await open?.text()) ?? ''))).toBe(written);
     // What introspection describes.
     expect(sorted(schema)).toBe(written);
+  });
+
+  test('declares each directive that the SDL uses, so that programs can read it that are older than the directive', async () => {
+    const sdl = await (await fetch(`${gateway.url}/schema.graphql`)).text();
+    const declared = new Set(['deprecated', 'specifiedBy']);
+    const used = new Set<string>();
+    visit(parse(sdl, { noLocation: true }), {
+      DirectiveDefinition: ({ name }) => void declared.add(name.value),
+      Directive: ({ name }) => void used.add(name.value),
+    });
+    expect([...used].filter(name => !declared.has(name))).toEqual([]);
+    expect(used).toContain('oneOf');
   });
 
   test.each(['extensions', 'variables'])('bounds the %s of a GET as those of a body', async name => {

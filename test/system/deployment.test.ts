@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -184,6 +184,45 @@ describe('the Dockerfile', () => {
       .filter(line => line.startsWith('!'));
     expect(sources.filter(source => !existsSync(source))).toEqual([]);
     expect(admitted.map(line => line.slice(1)).sort()).toEqual(sources.sort());
+  });
+
+  test.each(['true', 'false'])(
+    'builds in a clean folder, with TRACES=%s',
+    traces => {
+      const build = lines.slice(
+        0,
+        lines.findLastIndex(line => line.startsWith('FROM ')),
+      );
+      const target = mkdtempSync(join(tmpdir(), 'image-'));
+      try {
+        for (const line of build) {
+          const [word, ...rest] = line.split(' ');
+          if (word === 'COPY')
+            for (const source of rest.slice(0, -1)) cpSync(source, join(target, source), { recursive: true });
+          if (word !== 'RUN') continue;
+          const { status, stderr } = spawnSync('sh', ['-c', rest.join(' ')], {
+            cwd: target,
+            env: { PATH: process.env.PATH, HOME: process.env.HOME, TRACES: traces },
+            encoding: 'utf8',
+          });
+          if (status !== 0) throw new Error(`${line}\n${stderr}`);
+        }
+        const { components } = JSON.parse(read(join(target, 'sbom.json')));
+        const named = components.map(({ group, name }: { group?: string; name: string }) =>
+          group ? `${group}/${name}` : name,
+        );
+        expect(named).toContain('graphql');
+        expect(named).not.toContain('jest');
+        expect(named.some((name: string) => name.startsWith('@opentelemetry/sdk'))).toBe(traces === 'true');
+      } finally {
+        rmSync(target, { recursive: true });
+      }
+    },
+    600_000,
+  );
+
+  test('names each base by its digest', () => {
+    for (const from of valuesOf('FROM')) expect(from).toMatch(/^\S+:\S+@sha256:[0-9a-f]{64}( AS \w+)?$/);
   });
 
   test('runs the Node that it was built with on the same Debian, without npm', () => {

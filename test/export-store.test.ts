@@ -21,6 +21,8 @@ import {
   withProgress,
 } from '../src/domains/exports/team-state.js';
 import { createTeamStore, type TeamStore, type TextStore } from '../src/domains/exports/team-store.js';
+import { timeNow } from '../src/lib/clock.js';
+import { iso } from '../src/lib/time.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { startNetwork } from './support/network.mjs';
 import { startRedis } from './support/redis.js';
@@ -73,7 +75,7 @@ const record = (change: Partial<ExportRecord> = {}): ExportRecord => ({
 });
 const failed = { kind: 'FAILED', message: 'It failed.' } as const;
 const ended = (change: Partial<ExportRecord> = {}) => record({ outcome: failed, ...change });
-const ago = (milliseconds: number) => new Date(Date.now() - milliseconds).toISOString();
+const ago = (milliseconds: number) => iso(timeNow() - milliseconds);
 
 async function folder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'exports-'));

@@ -160,6 +160,8 @@ test('each entry leads to the gateways, and repeats only what a failed connectio
   const [rule] = ingress.spec.rules;
   expect(rule.http.paths[0].backend.service).toEqual({ name: 'gateway', port: { name: service.name } });
   expect(ingress.metadata.annotations['haproxy.org/backend-config-snippet']).toContain('retry-on conn-failure\n');
+  // Idle WebSockets and streams would count, and requests be refused.
+  expect(JSON.stringify(ingress)).not.toMatch(/maxconn/);
   expect(route.spec.rules[0].backendRefs).toEqual([{ name: 'gateway', port: service.port }]);
   expect(policy.spec.targetRefs[0]).toMatchObject({ kind: route.kind, name: route.metadata.name });
   expect(policy.spec.retry.retryOn).toEqual({ triggers: ['connect-failure'] });

@@ -132,6 +132,36 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
     return { open, store: await open(), team: `team ${randomUUID()}` as TeamKey };
   }
 
+  test('keeps what a newer gateway has added, at every level, when an older one writes', async () => {
+    const { open, store, team } = await opened();
+    const added = { added: { in: 'a newer version' } };
+    const reference = { title: 't', message: null, url: null, type: 'OK', ...added } as const;
+    const rejected = {
+      kind: 'REJECTED',
+      title: 't',
+      message: 'm',
+      messageText: 'm',
+      references: [reference],
+      ...added,
+    };
+    const newer = {
+      endpoints: [{ ...endpoint('old'), ...added }],
+      exports: [
+        {
+          ...record({ id: 'one', outcome: rejected as never }),
+          attempts: [{ startedAt: ago(1), status: 400, fault: null, milliseconds: 1, explanation: null, ...added }],
+          repeatable: { companies: {}, user: { name: null, email: null, ...added }, ...added },
+          ...added,
+        },
+      ],
+      ...added,
+    };
+    await store.change(team, () => ({ value: newer as never, result: undefined }));
+    await register(await open(), team, 'new');
+    const { endpoints, ...others } = await store.read(team);
+    expect({ ...others, endpoints: endpoints.filter(({ name }) => name === 'old') }).toEqual(newer);
+  });
+
   test('is empty for an unknown team', async () => {
     const { store, team } = await opened();
     expect(await store.read(team)).toEqual({ endpoints: [], exports: [] });

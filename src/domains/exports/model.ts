@@ -3,8 +3,10 @@ import { timeNow } from '../../lib/clock.js';
 
 const text = z.string();
 
+// What is stored keeps the members that a newer gateway has added: all objects are loose, because each change writes them again.
+
 /** An endpoint of a team (docs/upstream-api.md: Endpoint registration). The values of its headers are encrypted. */
-const endpoint = z.object({
+const endpoint = z.looseObject({
   name: text,
   url: text,
   description: text,
@@ -16,7 +18,7 @@ const endpoint = z.object({
 });
 
 /** One call to an endpoint. It is recorded before it is made: if status, fault and duration are null, its end is not known. */
-const attempt = z.object({
+const attempt = z.looseObject({
   startedAt: text,
   status: z.int().nullable(),
   /** Why there was no response. */
@@ -26,7 +28,7 @@ const attempt = z.object({
   explanation: text.nullable().default(null),
 });
 
-const reference = z.object({
+const reference = z.looseObject({
   title: text,
   message: text.nullable(),
   url: text.nullable(),
@@ -38,13 +40,13 @@ const shownText = { title: text, message: text, messageText: text };
 
 /** The result of an export that has ended (docs/upstream-api.md: Expected response). */
 const outcome = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('DELIVERED'), ...shownText, redirectUrl: text.nullable() }),
-  z.object({ kind: z.literal('REJECTED'), ...shownText, references: z.array(reference) }),
-  z.object({ kind: z.literal('FAILED'), message: text }),
+  z.looseObject({ kind: z.literal('DELIVERED'), ...shownText, redirectUrl: text.nullable() }),
+  z.looseObject({ kind: z.literal('REJECTED'), ...shownText, references: z.array(reference) }),
+  z.looseObject({ kind: z.literal('FAILED'), message: text }),
 ]);
 
 /** An export, recorded before its first call. Times are UTC ISO 8601. */
-const exportRecord = z.object({
+const exportRecord = z.looseObject({
   /** Also the `Idempotency-Key` of each of its calls. */
   id: text,
   startedAt: text,
@@ -66,7 +68,7 @@ const exportRecord = z.object({
   retryOf: text.nullable().default(null),
   /** What a retry needs. Null for a test, for a selection that is too long to be stored, and for exports from before retries. */
   repeatable: z
-    .object({ companies: z.unknown(), user: z.object({ name: text.nullable(), email: text.nullable() }) })
+    .looseObject({ companies: z.unknown(), user: z.looseObject({ name: text.nullable(), email: text.nullable() }) })
     .nullable()
     .default(null),
   attempts: z.array(attempt),
@@ -74,7 +76,7 @@ const exportRecord = z.object({
 });
 
 /** Everything that is stored for one team: its endpoints by name, and its exports, oldest first. */
-export const teamState = z.object({ endpoints: z.array(endpoint), exports: z.array(exportRecord) });
+export const teamState = z.looseObject({ endpoints: z.array(endpoint), exports: z.array(exportRecord) });
 
 export type Endpoint = z.output<typeof endpoint>;
 export type ExportAttempt = z.output<typeof attempt>;

@@ -72,7 +72,7 @@ async function signExports(env: Record<string, string | undefined>, args: string
 /** The state in a text that no gateway signed: what someone else wrote must not act in a page. Undefined if it is not the state of a team. */
 function readState(text: string): TeamState | undefined {
   try {
-    const state = teamState.parse(JSON.parse(text));
+    const { signature: _, ...state } = teamState.parse(JSON.parse(text));
     return { ...state, exports: state.exports.map(sanitized) };
   } catch {
     return undefined;

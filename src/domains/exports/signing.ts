@@ -13,7 +13,7 @@ const overlapMs = dayMs;
 const secretBytes = 32;
 
 /** A secret that signs the exports to one endpoint, as it is sealed. */
-const signingSecret = z.object({
+const signingSecret = z.looseObject({
   secret: z.string().transform(text => new Secret(text)),
   /** In milliseconds since 1970. Null for the secret that has not been replaced. */
   validUntil: z.number().nullable(),

@@ -116,7 +116,7 @@ function keepAlive(client: Redis): void {
 /** How often a gateway reads the time of Redis. */
 const clockEveryMs = 5_000;
 
-/** Sets the clock of the gateway by that of Redis, with each connection and every few seconds. @returns reads it now. Never rejects. */
+/** Sets the clock of the gateway by that of Redis, with each connection and every few seconds. @returns waits for the reading of the last connection. Never rejects. */
 export function followClock(client: RedisClient, telemetry: Pick<Telemetry, 'clockOf' | keyof RedisTelemetry>) {
   const guarded = createRedisGuard(telemetry);
   async function follow(): Promise<void> {
@@ -128,10 +128,13 @@ export function followClock(client: RedisClient, telemetry: Pick<Telemetry, 'clo
     setClock(seconds * 1_000 + microseconds / 1_000, sentAt);
     telemetry.clockOf('Redis', hostTime() - timeNow());
   }
-  client.on('ready', () => void follow());
+  let reading = Promise.resolve();
+  client.on('ready', () => {
+    reading = follow();
+  });
   const timer = setInterval(() => void follow(), clockEveryMs).unref();
   client.once('end', () => clearInterval(timer));
-  return follow;
+  return () => reading;
 }
 
 /** The number of the database that a client uses. */

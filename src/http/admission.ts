@@ -57,9 +57,6 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     });
   }
 
-  /** Whose share an operation takes. A client that the service has not accepted yet takes the share of its network: anyone can make up keys. */
-  const clientOf = (address: string, scope: Scope | undefined) => budget.ownerOf({ address, scope });
-
   /**
    * Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. Until the response has
    * ended, the body counts as memory of the client's network.
@@ -153,7 +150,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
       // The client has hung up while it sent the body: no one waits for an answer.
       if (state.response.destroyed) return undefined;
       if (body instanceof Error) return fastify(state);
-      const end = concurrency.begin(clientOf(state.address, state.scope));
+      const end = concurrency.begin(budget.ownerOf(state));
       if (end === undefined) state.refusal = shed('concurrency');
       else state.countUntilReleased(end);
       return fastify(state);
@@ -196,7 +193,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
 
     /** Begins a query or mutation on a connection. Returns the function that ends it. @throws Overloaded */
     beginOperation(address: string, scope: Scope | undefined): () => void {
-      const end = concurrency.begin(clientOf(address, scope));
+      const end = concurrency.begin(budget.ownerOf({ address, scope }));
       if (end === undefined) throw shed('concurrency');
       return end;
     },

@@ -101,7 +101,7 @@ export class MemoryBudget {
     return new Claim(this, client);
   }
 
-  /** The scope or the network that memory of a client counts for now. */
+  /** Whose share a client takes now, of memory and of operations: until the service has accepted it, that of its network, because anyone can make up keys. */
   ownerOf({ scope, address }: MemoryClient): string {
     if (scope !== undefined && (address === undefined || this.#isAccepted(scope))) return scope;
     return networkOf(address ?? '');

@@ -43,7 +43,7 @@ const call = (url: string) => ({
   sign: () => ({}),
   body: '{}',
   id: 'a-key',
-  startsAt: new Date(),
+  startsAt: Date.now(),
 });
 const send = (url: string, guard = strict()) => deliver(call(url), { guard, startTimer: realTimer }, async () => {});
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Client } from 'undici';
 import { Chunks, joinBytes, readableEncodings, type UnreadableBody, utf8Pieces } from '../../lib/body.js';
 import { timeNow } from '../../lib/clock.js';
+import { iso } from '../../lib/time.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import {
@@ -27,8 +28,8 @@ export interface OutboundCall {
   readonly body: string;
   /** Sent as `Idempotency-Key` with each attempt. */
   readonly id: string;
-  /** When the first attempt starts, as it was recorded. */
-  readonly startsAt: Date;
+  /** When the first attempt starts, as it was recorded, in milliseconds since 1970. */
+  readonly startsAt: number;
   /** The span of the operation: each attempt is a span below it. */
   readonly parent?: Span | undefined;
 }
@@ -62,7 +63,7 @@ export async function deliver(
   // Not at the start, of which it would take a tenth; but before a call goes out, so that nothing can fail between its response and its outcome.
   const html = await import('./safe-html.js');
   const attempts: ExportAttempt[] = [];
-  for (let startsAt = call.startsAt; ; startsAt = new Date(timeNow())) {
+  for (let startsAt = call.startsAt; ; startsAt = timeNow()) {
     const attempt = newAttempt(startsAt);
     await record([...attempts, attempt]);
     const startedAt = performance.now();
@@ -96,8 +97,8 @@ function endSpan(span: Span, url: URL, { status, fault }: AttemptEnd, retries: n
 }
 
 /** An attempt that has not ended. */
-export function newAttempt(startsAt: Date): ExportAttempt {
-  return { startedAt: startsAt.toISOString(), status: null, fault: null, milliseconds: null, explanation: null };
+export function newAttempt(startsAt: number): ExportAttempt {
+  return { startedAt: iso(startsAt), status: null, fault: null, milliseconds: null, explanation: null };
 }
 
 const timedOut = new Error('The attempt timed out');

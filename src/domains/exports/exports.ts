@@ -109,7 +109,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     let known: ExportOutcome['kind'] | 'UNKNOWN' = 'UNKNOWN';
     try {
       const { attempts, outcome } = await deliver(call, { guard, startTimer }, recordAttempts);
-      const end = { attempts, outcome, finishedAt: new Date(timeNow()).toISOString() };
+      const end = { attempts, outcome, finishedAt: iso(timeNow()) };
       const recordEnd = () => recordProgress({ ...end, outcome: storedOutcome(outcome) });
       try {
         await recordEnd();
@@ -261,12 +261,12 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     const { body, selected, sent } = await prepare();
 
     const id = randomUUID();
-    const startsAt = new Date(timeNow());
+    const startsAt = timeNow();
     const record: ExportRecord = {
       ...recorded,
       id,
-      startedAt: startsAt.toISOString(),
-      expiresAt: iso(startsAt.getTime() + maxDeliveryMs + slackMs),
+      startedAt: iso(startsAt),
+      expiresAt: iso(startsAt + maxDeliveryMs + slackMs),
       finishedAt: null,
       user: user.email ?? user.name,
       selected,

@@ -104,6 +104,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
     telemetry,
     startedRuns: createStartedRuns(shared, telemetry),
     scopeOf: createScoper(config.sessionSecrets[0]),
+    turnOf: scope => acceptedScopes.turnOf(scope),
     events: createEventsClient(config.eventsSearchParam),
     beginBackfill: createBackfillLimiter(budget),
     eventStatisticsLimit: config.eventStatisticsLimit,

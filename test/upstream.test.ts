@@ -1197,6 +1197,11 @@ describe('replies that take long to read', () => {
 
   test('of one client do not hold up those of another, nor the outcome of a write', async () => {
     const { send, answer } = upstreamThatAnswersAtOnce(8);
+    // All that the service has not accepted yet share one turn.
+    const accepted = ['heavy', 'quiet'].map(name => send(name, () => undefined));
+    await nextTurn();
+    answer();
+    await Promise.all(accepted);
     const order: string[] = [];
     const ask = async (name: string, request?: UpstreamRequest) => {
       await send(name, slowly, undefined, request);

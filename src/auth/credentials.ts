@@ -111,6 +111,11 @@ export class AcceptedScopes {
     return this.#scopes.get(scope) !== undefined;
   }
 
+  /** Whose turn work for a scope takes: its own, or that of all that the service has not accepted yet. */
+  turnOf(scope: Scope | undefined): Scope | 'unknown' | undefined {
+    return scope === undefined || this.has(scope) ? scope : 'unknown';
+  }
+
   /** The service answered a call. @param isRefused with 401 or 403. It counts for nothing where the scope was never accepted. */
   countCall(scope: Scope, isRefused: boolean): void {
     const at = performance.now();

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Scope } from '../auth/credentials.js';
+import type { AcceptedScopes, Scope } from '../auth/credentials.js';
 import { BadUserInput, RateLimited } from '../errors.js';
 import type { DocumentChecks } from '../graphql/limits/document-checks.js';
 import type { RequestAdmission } from '../http/admission.js';
@@ -39,6 +39,8 @@ interface SubscriptionsDeps {
   readonly budget: MemoryBudget;
   readonly bounds: SubscriptionBounds;
   readonly telemetry: Pick<Telemetry, 'listeners'>;
+  /** Whose turn the work for a client takes. */
+  readonly turnOf: AcceptedScopes['turnOf'];
   readonly requestTelemetry: RequestTelemetry;
   readonly documentChecks: DocumentChecks;
   readonly requestAdmission: Pick<RequestAdmission, 'countOperation'>;
@@ -87,8 +89,13 @@ export class Subscriptions {
     const { operationName, variables } = request;
     const query = documentChecks.documentText(request, info);
     if (query === undefined) throw new BadUserInput('query', 'is missing');
-    const document = await documentChecks.read(client.scope, query, claim);
-    const checked = await documentChecks.checkOperation(client, { document, operationName, variables }, info);
+    const turn = this.deps.turnOf(client.scope);
+    const document = await documentChecks.read(turn, query, claim);
+    const checked = await documentChecks.checkOperation(
+      { credential: client.credential, scope: turn },
+      { document, operationName, variables },
+      info,
+    );
     return { query, operationName, variables, document, type: checked.operation };
   }
 

@@ -5,7 +5,6 @@ import { QueryTooComplex } from '../errors.js';
 import type { Authentication, Handshake, Identity } from '../http/authentication.js';
 import type { ConnectionTelemetry } from '../http/request-telemetry.js';
 import type { Claim } from '../lib/memory-budget.js';
-import { networkOf } from '../lib/network.js';
 import { Bulkhead } from '../lib/run.js';
 import { type ClientApp, clientAppOf } from '../observability/operation-info.js';
 import type { Operation, OperationRequest } from './operations.js';
@@ -61,7 +60,6 @@ export class WebSocketConnection implements OperationHost, Outlet {
     authentication: Authentication,
   ) {
     const { bounds, budget } = subscriptions.deps;
-    const network = networkOf(handshake.address);
     this.#socket = socket;
     this.#id = telemetry.id;
     this.#app = telemetry.app;
@@ -71,12 +69,16 @@ export class WebSocketConnection implements OperationHost, Outlet {
     this.#executions = new Bulkhead(bounds.executions, bounds.operations);
     const { address } = handshake;
     this.buffer = new SendBuffer(this, budget.claim({ address }));
-    this.input = new WebSocketInput(socket, raw, network, budget.claim({ address }), this);
+    this.input = new WebSocketInput(socket, raw, budget.claim({ address }), this);
     this.#initTimer = setTimeout(
       () => this.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout'),
       bounds.initMs,
     );
     socket.on('error', () => socket.terminate());
+  }
+
+  get turn(): string | undefined {
+    return this.#subscriptions.deps.turnOf(this.#identity?.scope);
   }
 
   /** Undefined before the connection is acknowledged. */

@@ -24,6 +24,8 @@ const messagesInTurn = 64;
 /** What handles the messages of a connection. */
 interface MessageHandler {
   readonly isClosed: boolean;
+  /** Whose turn its messages take. */
+  readonly turn: string | undefined;
   /** @param bytes undefined for a message that is no text. */
   receive(bytes: Buffer | undefined): void;
   close(code: number, reason: string): void;
@@ -33,7 +35,6 @@ interface MessageHandler {
 export class WebSocketInput {
   readonly #socket: WebSocket;
   readonly #raw: Socket;
-  readonly #network: string;
   readonly #handler: MessageHandler;
   /** Counts the bytes of all messages that are not handled yet, and of the one that has not arrived completely. */
   readonly #claim: Claim;
@@ -52,11 +53,9 @@ export class WebSocketInput {
   #takenAtAnswer = 0;
   #taken = 0;
 
-  /** @param network of the client: networks take turns. */
-  constructor(socket: WebSocket, raw: Socket, network: string, claim: Claim, handler: MessageHandler) {
+  constructor(socket: WebSocket, raw: Socket, claim: Claim, handler: MessageHandler) {
     this.#socket = socket;
     this.#raw = raw;
-    this.#network = network;
     this.#claim = claim;
     this.#handler = handler;
     socket.on('message', (data, isBinary) => this.#onMessage(isBinary ? undefined : (data as Buffer)));
@@ -126,7 +125,7 @@ export class WebSocketInput {
   /** Reads nothing more until everything that has arrived is handled. */
   async #handleMessages(): Promise<void> {
     while (this.#messages.length > 0) {
-      const handled = runYielding(this.#network, () => this.#handleSome());
+      const handled = runYielding(this.#handler.turn, () => this.#handleSome());
       if (!(handled instanceof Promise)) continue;
       this.#socket.pause();
       await handled;

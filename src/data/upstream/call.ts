@@ -172,9 +172,7 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   onReply(reply: Reply): void {
     const state = this.#state;
-    const { calls, deps } = this.#batch;
-    const { telemetry } = deps;
-    const { scope } = calls.auth;
+    const { telemetry } = this.#batch.deps;
     const target = this.#target;
     if (state.name !== 'sending') return;
     this.#record(state, reply.status);
@@ -185,7 +183,7 @@ export class Call<T> implements Waiter, ExchangeListener {
       target.breaker.leave(state.isTrial);
       this.#state = { name: 'reading', exchange: state.exchange, reply };
       // The outcome of a write does not wait.
-      if (this.#request.safe) void runYielding(scope, Call.#read, this as Call<unknown>);
+      if (this.#request.safe) void runYielding(this.client, Call.#read, this as Call<unknown>);
       else Call.#read(this);
       return;
     }

@@ -89,7 +89,7 @@ export function createUpstream(
       deps: { acceptedScopes, telemetry, tracing },
       calls,
       retryBudget: retryBudgets.memo(scope ?? 'none'),
-      client: scope === undefined || acceptedScopes.has(scope) ? scope : 'unknown',
+      client: acceptedScopes.turnOf(scope),
       deadlineAt: performance.now() + timeoutMs,
       isAccepted: false,
       leave() {

@@ -44,8 +44,9 @@ interface DocumentChecksDeps {
   readonly statisticsLimit: number;
 }
 
-/** Whose operation it is. Clients take turns. */
+/** Whose operation it is. */
 interface OperationClient {
+  /** Whose turn the work takes: see `AcceptedScopes.turnOf`. */
   readonly scope?: string | undefined;
   readonly credential: Credential | Error | undefined;
 }

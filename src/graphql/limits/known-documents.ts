@@ -17,6 +17,9 @@ interface KnownDocumentsDeps {
   readonly warn: (line: string) => void;
 }
 
+/** Whose turn it is. */
+const operator = 'operator';
+
 /**
  * Does for the documents of the operator what takes long in their first execution: reads and plans them. It begins at once, and again after each reload,
  * in pieces between which the gateway answers requests.
@@ -50,7 +53,7 @@ export function prepareKnownDocuments({
     known = current;
     documentChecks.keep(current);
     for (const [hash, text] of documents) {
-      const document = before.get(text) ?? (await runYielding(undefined, () => read(hash, text)));
+      const document = before.get(text) ?? (await runYielding(operator, () => read(hash, text)));
       // It was read again meanwhile.
       if (known !== current) return;
       if (document !== undefined) current.set(text, document);
@@ -58,7 +61,7 @@ export function prepareKnownDocuments({
   }
 
   async function prepareAll(): Promise<void> {
-    for (const document of tools) await runYielding(undefined, () => planner?.prepare(document));
+    for (const document of tools) await runYielding(operator, () => planner?.prepare(document));
     if (manifest !== undefined) await prepareManifest(manifest.current);
     isPrepared = true;
   }

@@ -138,7 +138,7 @@ const nothing: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
 
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
 function createApolloPlugin(
-  { schema, documentChecks, executePlanned }: GraphqlRouteDeps,
+  { schema, services, documentChecks, executePlanned }: GraphqlRouteDeps,
   format: (formatted: GraphQLFormattedError, error: unknown, requestId: string) => GraphQLFormattedError,
 ): ApolloServerPlugin<Context> {
   const formatAll = (errors: readonly GraphQLError[], { metadata, session }: Context) =>
@@ -162,9 +162,14 @@ function createApolloPlugin(
           const { operationName, variables } = request;
           let document = nothing;
           try {
-            document = await documentChecks.read(identity.scope, source, metadata.claim);
+            const turn = services.turnOf(identity.scope);
+            document = await documentChecks.read(turn, source, metadata.claim);
             const asked = { document, operationName, variables };
-            const { operation } = await documentChecks.checkOperation(identity, asked, metadata.operation);
+            const { operation } = await documentChecks.checkOperation(
+              { credential: identity.credential, scope: turn },
+              asked,
+              metadata.operation,
+            );
             if (operation === 'subscription') throw subscriptionRefused();
           } catch (error) {
             refused = errorsIn(error);
@@ -181,7 +186,7 @@ function createApolloPlugin(
           }
           const defers = acceptsParts(http?.headers.get('accept'));
           const { metadata } = context;
-          const client = metadata.operation.scope;
+          const client = services.turnOf(metadata.operation.scope);
           const input = { document, operationName, variables, context, client, defers };
           const executed = executeOperation({ schema, executePlanned }, input);
           const result = executed instanceof Promise ? await executed : executed;

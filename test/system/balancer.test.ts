@@ -11,6 +11,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
+import { parseAllDocuments } from 'yaml';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { freeAddress } from '../support/free-address.js';
 import { ask, demoHeaders, startGateway } from '../support/gateway.js';
@@ -426,13 +427,18 @@ describe('the balancer', () => {
     let port: number;
     beforeEach(async () => {
       [waiting, paths, isReady] = [[], [], true];
+      const sockets = new WebSocketServer({ noServer: true });
+      cleanups.push(() => {
+        for (const socket of sockets.clients) socket.terminate();
+      });
       const hang = () =>
         createServer(({ url = '', headers: { accept = '' } }, response) => {
           if (url === '/readyz' || url === '/graphql/stream' || accept.includes('multipart'))
             return response.writeHead(isReady ? 200 : 503).end();
           paths.push(url);
           waiting.push(() => response.end());
-        }).on('upgrade', (_, socket) => {
+        }).on('upgrade', (request, socket, head) => {
+          if (request.url === '/idle') return sockets.handleUpgrade(request, socket, head, () => {});
           const headers = [
             'Connection: upgrade',
             'Upgrade: websocket',
@@ -458,6 +464,62 @@ describe('the balancer', () => {
         });
         sent.on('error', reject);
       });
+
+    /** What the ingress controller of HAProxy writes for `entry/ingress.yaml` (its `pkg/route` and `pkg/annotations`), with two pods. */
+    function ofIngress(): string {
+      const manifests = parseAllDocuments(readFileSync('deploy/kubernetes/entry/ingress.yaml', 'utf8'));
+      const all = manifests.map(document => document.toJS());
+      const backends = all
+        .filter(({ kind }) => kind === 'Ingress')
+        .map(({ metadata, spec }) => {
+          const of = (name: string) => metadata.annotations[`haproxy.org/${name}`];
+          const [{ host, http }] = spec.rules;
+          const { name } = http.paths[0].backend.service;
+          const service = all.find(one => one.kind === 'Service' && one.metadata.name === name);
+          const acl = service?.metadata.annotations['haproxy.org/route-acl'];
+          const maxconn = of('pod-maxconn');
+          return {
+            rule: acl
+              ? `use_backend ${name} if { var(txn.host) -m str ${host} } { path -m beg / } { ${acl} }`
+              : `default_backend ${name}`,
+            lines: [
+              `backend ${name}`,
+              `balance ${of('load-balance')}`,
+              `timeout server ${of('timeout-server')}`,
+              of('backend-config-snippet'),
+              ...(maxconn ? [`default-server maxconn ${maxconn}`] : []),
+              `server one "\${GATEWAY_ONE}"`,
+              `server two "\${GATEWAY_TWO}"`,
+            ],
+          };
+        });
+      return `${[
+        'defaults',
+        'mode http',
+        'timeout connect 5s',
+        'timeout client 50s',
+        'frontend public',
+        `bind "\${BALANCER}"`,
+        'http-request set-var(txn.host) str(gateway.example.com)',
+        ...backends.map(({ rule }) => rule).sort((one, other) => (one < other ? 1 : -1)),
+        ...backends.flatMap(({ lines }) => lines),
+      ].join('\n')}\n`;
+    }
+
+    test('the Ingress of Kubernetes limits requests to a gateway, but counts nothing that stays open', async () => {
+      const folder = await folderWith({ 'ingress.cfg': ofIngress() });
+      port = await balancerBefore(gateways, join(folder, 'ingress.cfg'));
+      const idle = Array.from({ length: 2 * perGateway + 1 }, () => new WebSocket(`ws://127.0.0.1:${port}/idle`));
+      await Promise.all(idle.map(socket => once(socket, 'open')));
+      expect(await statusOf('/graphql/stream', { accept: 'text/event-stream' })).toBe(200);
+      const heavy = Array.from({ length: 2 * perGateway }, () => statusOf('/heavy'));
+      await until(() => paths.length === 2 * perGateway);
+      expect(await statusOf('/graphql', { accept: 'multipart/mixed;subscriptionSpec="1.0"' })).toBe(200);
+      expect(await statusOf('/graphql/stream', { 'x-one': '1', accept: 'text/event-stream' })).toBe(200);
+      expect(await statusOf('/late', { accept: 'application/json, text/event-stream' })).toBe(503);
+      for (const release of waiting.splice(0)) release();
+      expect(new Set(await Promise.all(heavy))).toEqual(new Set([200]));
+    });
 
     test('a gateway gets no more at once than it can have, and a client with few requests waits behind no other', async () => {
       // On a slow machine, the shipped timeout ends the wait before the test has looked.

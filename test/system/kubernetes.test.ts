@@ -19,7 +19,8 @@ const manifest = (kind: string, name = 'gateway') =>
 const deployment = manifest('Deployment');
 const pod = deployment.spec.template.spec;
 const [container] = pod.containers;
-const ingress = parse(read('entry/ingress.yaml'));
+const entry = parseAllDocuments(read('entry/ingress.yaml')).map(document => document.toJS());
+const [ingress, streamsService, streamsIngress] = entry;
 const [route, policy] = parseAllDocuments(read('entry/http-route.yaml')).map(document => document.toJS());
 const environment = parseEnv(read('configuration.env')) as Record<string, string>;
 const production = { NODE_ENV: 'production', ...environment };
@@ -71,14 +72,16 @@ test('Kustomize gets every file of the folder', () => {
 });
 
 test('the manifests have the types of Kubernetes', () => {
-  const typed = [...manifests, ingress].filter(({ kind }) => kind !== 'ServiceMonitor');
+  const typed = [...manifests, ...entry].filter(({ kind }) => kind !== 'ServiceMonitor');
   expect(typed.map(({ kind }) => kind).sort()).toEqual([
     'Deployment',
     'HorizontalPodAutoscaler',
     'Ingress',
+    'Ingress',
     'Namespace',
     'NetworkPolicy',
     'PodDisruptionBudget',
+    'Service',
     'Service',
     'Service',
     'ServiceAccount',
@@ -160,12 +163,13 @@ test('each entry leads to the gateways, and repeats only what a failed connectio
   const [rule] = ingress.spec.rules;
   expect(rule.http.paths[0].backend.service).toEqual({ name: 'gateway', port: { name: service.name } });
   expect(ingress.metadata.annotations['haproxy.org/backend-config-snippet']).toContain('retry-on conn-failure\n');
-  // Idle WebSockets and streams would count, and requests be refused.
-  expect(JSON.stringify(ingress)).not.toMatch(/maxconn/);
+  const [streams] = streamsIngress.spec.rules;
+  expect(streams.http.paths[0].backend.service).toEqual({ name: 'gateway-streams', port: { name: service.name } });
+  expect(streamsService.spec).toEqual(manifest('Service').spec);
   expect(route.spec.rules[0].backendRefs).toEqual([{ name: 'gateway', port: service.port }]);
   expect(policy.spec.targetRefs[0]).toMatchObject({ kind: route.kind, name: route.metadata.name });
   expect(policy.spec.retry.retryOn).toEqual({ triggers: ['connect-failure'] });
-  for (const { metadata } of [ingress, route, policy]) expect(metadata.namespace).toBe(kustomization.namespace);
+  for (const { metadata } of [...entry, route, policy]) expect(metadata.namespace).toBe(kustomization.namespace);
   expect(manifest('Namespace', kustomization.namespace).metadata.labels).toHaveProperty(
     ['pod-security.kubernetes.io/enforce'],
     'restricted',

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { Client as UndiciClient } from 'undici';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { hold } from './support/hold.js';
 import { connectMcp, connectOldMcp, type McpClient, modern, revisions, sendMcp, toolCall } from './support/mcp.js';
 import { counted } from './support/metrics.js';
 import { until } from './support/until.js';
@@ -253,6 +254,24 @@ describe('the tools of the sandbox', () => {
     expect(input('startDiscovery').required).toEqual(['marketId', 'searchCriteria']);
   });
 
+  test('have a single type for each value of their arguments, and at most one for each of their answers', () => {
+    let walked = 0;
+    const walk = (at: string, schema: Any, isInput: boolean) => {
+      const { type, enum: values = [], anyOf, oneOf, items, properties = {}, $defs = {} } = schema;
+      const isSingle = typeof type === 'string' || (type === undefined && !isInput);
+      const isNullable = values.includes(null) || anyOf !== undefined || oneOf !== undefined;
+      expect([at, isSingle, isNullable]).toEqual([at, true, false]);
+      walked += 1;
+      if (items !== undefined) walk(`${at}[]`, items, isInput);
+      for (const [name, member] of Object.entries({ ...properties, ...$defs })) walk(`${at}.${name}`, member, isInput);
+    };
+    for (const { name, inputSchema, outputSchema } of tools) {
+      walk(name, inputSchema, true);
+      walk(name, outputSchema, false);
+    }
+    expect(walked).toBeGreaterThan(300);
+  });
+
   test('state bounds that the gateway enforces', async () => {
     const valid = await calls();
     let checked = 0;
@@ -496,6 +515,77 @@ describe('a discovery', () => {
     expect(await left).toContain('AbortError');
     await own.close();
     await until(async () => (await counted(gateway.url, 'gateway_live_pollers')) === 0);
+  });
+
+  /** A running call of `startDiscovery` with this id, whose stream has told its first progress. */
+  const running = async (id: unknown, headers: Record<string, string> = {}, from = gateway) => {
+    const { startDiscovery } = await calls();
+    sandbox.reset();
+    const message = toolCall('startDiscovery', startDiscovery, { _meta: { progressToken: 1 } });
+    const response = await sendMcp(from.url, { ...message, id }, { ...demoHeaders, ...headers });
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    await reader.read();
+    let text = '';
+    const ended = (async () => {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return text;
+        text += Buffer.from(value).toString();
+      }
+    })();
+    return { ended, leave: () => reader.cancel() };
+  };
+  const cancel = async (requestId: unknown, headers: Record<string, string> = {}) => {
+    const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } };
+    const { status } = await sendMcp(gateway.url, message, { ...demoHeaders, ...headers });
+    expect(status).toBe(202);
+  };
+  const pollers = () => counted(gateway.url, 'gateway_live_pollers');
+
+  test.each([1, '1', 0, ''])(
+    'ends with its stream, and without an answer, when its client cancels it: %j',
+    async id => {
+      const { ended } = await running(id);
+      expect(await pollers()).toBe(1);
+      await cancel(id);
+      expect(await ended).not.toContain('"result"');
+      await until(async () => (await pollers()) === 0);
+      // It runs no longer.
+      await cancel(id);
+    },
+  );
+
+  test('goes on when something else is cancelled', async () => {
+    const session = { 'mcp-session-id': 'a' };
+    const { ended, leave } = await running(1, session);
+    await cancel('1', session);
+    await cancel(2, session);
+    await cancel(1);
+    await cancel(1, { 'mcp-session-id': 'b' });
+    await cancel(1, { ...session, 'x-api-key': 'demo-key-markets-only' });
+    const { body, headers } = modern({ method: 'notifications/cancelled', params: {} });
+    await sendMcp(gateway.url, { ...body, jsonrpc: '2.0' }, { ...demoHeaders, ...headers, ...session });
+    expect(await pollers()).toBe(1);
+    ahead = 600_000;
+    expect(await ended).toContain('"result"');
+    await leave();
+  });
+
+  test('of a client of revision 2025-11-25 ends when it is cancelled, and the client can go on', async () => {
+    const [own, other] = [await connectOldMcp(gateway.url), await connectOldMcp(gateway.url)];
+    const [leaving, staying] = [new AbortController(), new AbortController()];
+    const left = start(() => leaving.abort(), own, leaving.signal).catch(error => error.message);
+    expect(await left).toContain('AbortError');
+    await until(async () => (await pollers()) === 0);
+    expect((await call('describeMarket', { marketId: '3' }, own)).isError).toBe(false);
+    // Each of these clients numbers its calls from 0, with the same credential.
+    let reports = 0;
+    const stays = start(() => (reports += 1), other, staying.signal);
+    await until(() => reports > 0);
+    for (let id = 0; id < 20; id += 1) await cancel(id);
+    ahead = 600_000;
+    expect((await stays).structuredContent.progress.finished).toBe(true);
+    await Promise.all([own.close(), other.close()]);
   });
 
   test.each(clients)(
@@ -779,6 +869,24 @@ describe('a request', () => {
     });
   });
 
+  test('is cancelled without an answer: JSON, and a query with a stream', async () => {
+    const labels = { transport: 'mcp', operation: 'suggestMarkets', outcome: 'ABANDONED' };
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+    const progress = { _meta: { progressToken: 1 } };
+    const messages = [{}, progress].map(more => toolCall('suggestMarkets', { keyword: 'nickel' }, more));
+    for (const { body, headers } of messages.flatMap(message => [{ body: message, headers: {} }, modern(message)])) {
+      const before = await counted(gateway.url, 'gateway_requests_total', labels);
+      const release = hold(sandbox, /suggest/);
+      const response = sendMcp(gateway.url, body, { ...demoHeaders, ...headers });
+      const asked = sandbox.calls.count(/suggest/);
+      await until(() => sandbox.calls.count(/suggest/) > asked);
+      await sendMcp(gateway.url, cancelled);
+      expect(await (await response).text()).toBe('');
+      release();
+      await until(async () => (await counted(gateway.url, 'gateway_requests_total', labels)) === before + 1);
+    }
+  });
+
   test('finds nothing where no folder is set', async () => {
     await withGateway({}, async own => {
       expect(await codeOf(await sendMcp(own.url, list))).toEqual([404, 'NOT_FOUND']);
@@ -798,6 +906,7 @@ describe('the gateway does not start', () => {
     undescribed: ['query a { viewer { team } }', 'a comment above'],
     apart: ['# A.\n\nquery a { viewer { team } }', 'a comment above'],
     subscription: ['# A.\nsubscription a { jobProgress(marketId: 1) { finished } }', 'not a subscription'],
+    long: [`# A.\nquery ${'a'.repeat(65)} { viewer { team } }`, `the name ${'a'.repeat(65)} must have at most 64`],
     vector: [
       '# A.\nquery a { observation(id: "1") { ...of } }\nfragment of on Observation { textEmbedding }',
       'observation.textEmbedding: vectors are not sent',

@@ -35,12 +35,6 @@ type Place = Pick<VariableUse, 'definition' | 'coordinate'>;
 /** Every other scalar but `JSONObject` is a text. */
 const jsonTypes: Readonly<Record<string, string>> = { Int: 'integer', Float: 'number', Boolean: 'boolean' };
 
-const nullable = ({ type, ...schema }: JsonSchema): JsonSchema => ({
-  type: [type, 'null'],
-  ...schema,
-  ...(Array.isArray(schema.enum) && { enum: [...schema.enum, null] }),
-});
-
 /**
  * The arguments of a tool, from the variables of its operation. An argument has the bounds of the place where its variable is used, and the
  * description of that place, unless a comment stands above the variable.
@@ -56,7 +50,6 @@ export function inputSchema(
     // The document is valid, so that its types exist.
     const type = typeFromAST(schema, node as never) as GraphQLInputType;
     const place = uses.find(use => use.variable === name);
-    // An optional argument is left out. Null would do too, but many clients understand only a single type.
     const described = { ...schemaOf(type, place), ...commentOf(type, place, commentAbove(definition)) };
     const fallback = defaultValue ? { default: valueFromAST(defaultValue, type) } : defaultOf(place?.definition);
     return [name, { ...described, ...fallback }, isNonNullType(type) && defaultValue === undefined];
@@ -88,13 +81,12 @@ function objectOf(properties: readonly Property[], more: JsonSchema): ObjectSche
   };
 }
 
+/** What is optional can be left out. Null would do too, but many clients drop a tool whose schema has more than one type for a value. */
 function schemaOf(type: GraphQLInputType, place: Place | undefined): JsonSchema {
   if (isNonNullType(type)) return schemaOf(type.ofType, place);
   if (isListType(type)) {
     const maxItems = listBounds[place?.coordinate as ListCoordinate] as number | undefined;
-    const item: GraphQLInputType = type.ofType;
-    const items = isNonNullType(item) ? schemaOf(item, place) : nullable(schemaOf(item, place));
-    return { type: 'array', items, ...(maxItems !== undefined && { maxItems }) };
+    return { type: 'array', items: schemaOf(type.ofType, place), ...(maxItems !== undefined && { maxItems }) };
   }
   if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) };
   if (!isInputObjectType(type)) {
@@ -112,8 +104,7 @@ function schemaOf(type: GraphQLInputType, place: Place | undefined): JsonSchema 
 
 /** A member of an object has no description: the agent has to read all of them, and the name, the type and the bounds are enough for most. */
 function memberOf(field: GraphQLInputField, coordinate: string): JsonSchema {
-  const schema = schemaOf(field.type, { definition: field, coordinate });
-  return { ...(isNonNullType(field.type) ? schema : nullable(schema)), ...defaultOf(field) };
+  return { ...schemaOf(field.type, { definition: field, coordinate }), ...defaultOf(field) };
 }
 
 function defaultOf(definition: Place['definition'] | undefined): JsonSchema {

@@ -33,6 +33,9 @@ interface OperationsDeps {
   readonly allowMutations: boolean;
 }
 
+/** Models take no longer name of a tool, and only characters that a name in GraphQL may have. */
+const maxNameLength = 64;
+
 /** Reads the operations of a folder, one of each file, without mutations unless they are allowed. @throws ConfigurationError that names every invalid file. */
 export function readToolOperations(folder: string, deps: OperationsDeps): readonly ToolOperation[] {
   const faults: string[] = [];
@@ -70,6 +73,7 @@ function readToolOperation(query: string, { schema, documentChecks }: Operations
     throw new Error('the file must have exactly one operation, and it must have a name');
   const type = operation.operation;
   const name = operation.name.value;
+  if (name.length > maxNameLength) throw new Error(`the name ${name} must have at most ${maxNameLength} characters`);
   if (type === OperationTypeNode.SUBSCRIPTION) throw new Error('a tool is a query or a mutation, not a subscription');
   const description = commentAbove(operation);
   if (description === '') throw new Error('a comment above the operation must describe the tool');

@@ -5,6 +5,7 @@ import {
   PROTOCOL_VERSION_META_KEY,
   ProtocolError,
   ProtocolErrorCode,
+  type RequestId,
   Server,
   type Tool,
   UnsupportedProtocolVersionError,
@@ -14,7 +15,10 @@ import type { FastifyRequest } from 'fastify';
 import { Refused } from '../web-safety.js';
 import type { ToolAnswer } from './answer.js';
 
+export type { RequestId };
+
 export interface ToolCall {
+  readonly id: RequestId;
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
   /** Tells the client how far the work is, 0 to 1; undefined if the client did not ask for it, or takes no events. */
@@ -25,6 +29,8 @@ interface ToolHost {
   readonly tools: readonly Tool[];
   /** Returns undefined for an unknown tool. */
   call(call: ToolCall): Promise<ToolAnswer | undefined>;
+  /** Ends a running call of the same client, if it has one of this id. */
+  cancel(id: RequestId): void;
 }
 
 /** The revisions of the protocol that the gateway keeps. Earlier ones have lists of messages. */
@@ -38,6 +44,11 @@ const instructions =
 
 /** Tools change only when a gateway starts. What a client may see is for its credential. */
 const cacheHint = { ttlMs: 300_000, cacheScope: 'private' } as const;
+
+/** Names a client of the revisions before 2026-07-28 in all its messages but the first. No gateway keeps it. */
+export const sessionHeader = 'mcp-session-id';
+
+export const isInitialize = isSpecType.InitializeRequest;
 
 /** A message, as far as it is what it should be. */
 type Message = { id?: unknown; method?: unknown; params?: { _meta?: Record<string, unknown> | null } | null } | null;
@@ -74,7 +85,7 @@ export async function answerMessage(request: FastifyRequest, signal: AbortSignal
 
 /** Of these, the package reports invalid parameters as an internal error. */
 const parametersFit = new Map<unknown, (message: Message) => boolean>([
-  ['initialize', isSpecType.InitializeRequest],
+  ['initialize', isInitialize],
   ['tools/list', isSpecType.ListToolsRequest],
 ]);
 
@@ -89,10 +100,14 @@ function createServer(host: ToolHost, isStream: boolean): Server {
     },
   );
   server.setRequestHandler('tools/list', () => ({ tools: [...host.tools] }));
-  server.setRequestHandler('tools/call', async ({ params }, { mcpReq: { _meta, notify } }) => {
+  server.setNotificationHandler('notifications/cancelled', ({ params: { requestId } }) => {
+    if (requestId !== undefined) host.cancel(requestId);
+  });
+  server.setRequestHandler('tools/call', async ({ params }, { mcpReq: { id, _meta, notify } }) => {
     const progressToken = isStream ? _meta?.progressToken : undefined;
     let reported = -1;
     const answer = await host.call({
+      id,
       name: params.name,
       arguments: params.arguments ?? {},
       onProgress: progressToken === undefined ? undefined : report,

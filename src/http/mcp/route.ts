@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
+import { EventEmitter } from 'node:events';
 import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
+import { hashedKey, scopedKey } from '../../data/cache/keys.js';
 import { Abandoned, BadUserInput } from '../../errors.js';
 import { responseMessage } from '../../graphql/response-text.js';
 import { operationName } from '../../observability/operation-info.js';
@@ -11,7 +14,7 @@ import { answerOf, answerSchema, failure, type ToolAnswer } from './answer.js';
 import type { JsonSchema } from './json-schema.js';
 import type { ToolOperation } from './operations.js';
 import { createJobWatch, type JobState } from './progress.js';
-import type { ToolCall } from './protocol.js';
+import type { RequestId, ToolCall } from './protocol.js';
 
 interface McpDeps {
   readonly tools: readonly ToolOperation[];
@@ -37,17 +40,33 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort(new Abandoned('The gateway closes')));
 
-  app.post(path, async request => {
+  /** Has a listener for each running call, by the name of its key. */
+  const cancelled = new EventEmitter().setMaxListeners(0);
+
+  app.post(path, async (request, reply) => {
+    const state = stateOf(request.raw);
     const leaving = new AbortController();
-    stateOf(request.raw).whenClosed(() => leaving.abort(new Abandoned('The client has gone')));
+    state.whenClosed(() => leaving.abort(new Abandoned('The client has gone')));
     const identity = authentication.authenticate(authentication.handshakeOf(request));
     // One request could call a hundred tools otherwise, and count once against the rate limit.
     if (Array.isArray(request.body)) throw new BadUserInput('body', 'must be one message, not a list');
-    const { answerMessage } = await protocol();
-    return answerMessage(request, leaving.signal, {
+    const { answerMessage, isInitialize, sessionHeader } = await protocol();
+    // Several agents may share a credential, and each numbers its calls from 0.
+    if (isInitialize(request.body)) reply.header(sessionHeader, randomUUID());
+    const keyOf = (id: RequestId) =>
+      hashedKey(scopedKey(identity.scope, JSON.stringify([request.headers[sessionHeader], id])));
+    const answer = answerMessage(request, leaving.signal, {
       tools: listed,
-      call: toolCall => callTool(toolCall, request, identity, leaving.signal),
+      call(toolCall) {
+        const key = keyOf(toolCall.id);
+        const cancel = () => leaving.abort(new Abandoned('The client has cancelled the call'));
+        cancelled.on(key, cancel);
+        state.whenClosed(() => cancelled.off(key, cancel));
+        return callTool(toolCall, request, identity, leaving.signal);
+      },
+      cancel: id => cancelled.emit(keyOf(id)),
     });
+    return Promise.race([answer, noAnswer(leaving.signal)]);
   });
 
   async function callTool(
@@ -107,10 +126,17 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
       info.outcome = outcome;
       return failure(tool, JSON.parse(errors));
     } finally {
+      if (signal.aborted) info.outcome = 'ABANDONED';
       claim.release();
     }
   }
 }
+
+/** The response to a call that was cancelled: no message of the protocol. */
+const noAnswer = (signal: AbortSignal) =>
+  new Promise<Response>(resolve => {
+    signal.addEventListener('abort', () => resolve(new Response(null, { status: 499 })));
+  });
 
 /** @throws BadUserInput for an argument that the tool does not have: GraphQL would ignore it. */
 function checkNames({ input }: ToolOperation, variables: Readonly<Record<string, unknown>>): void {

@@ -7,6 +7,7 @@ import { eventsNodes, eventsResolvers } from './domains/events/resolvers.js';
 import { exportsNodes, exportsResolvers } from './domains/exports/resolvers.js';
 import { marketsNodes, marketsResolvers } from './domains/markets/resolvers.js';
 import { sessionsResolvers } from './domains/sessions/resolvers.js';
+import { checkCosts } from './graphql/limits/cost.js';
 import { createNodeResolvers } from './graphql/node.js';
 import { scalars } from './graphql/scalars.js';
 
@@ -20,9 +21,10 @@ export function readTypeDefs(): string[] {
 
 let schema: GraphQLSchema | undefined;
 
-/** Combines the SDL and the resolvers of all domains into an executable schema. All gateways of a process share it. */
+/** Combines the SDL and the resolvers of all domains into an executable schema. All gateways of a process share it. @throws Error as `checkCosts` does. */
 export function createSchema(): GraphQLSchema {
-  schema ??= makeExecutableSchema({
+  if (schema !== undefined) return schema;
+  const built = makeExecutableSchema({
     typeDefs: readTypeDefs(),
     resolvers: [
       scalars,
@@ -36,5 +38,7 @@ export function createSchema(): GraphQLSchema {
     ],
     resolverValidationOptions: { requireResolversToMatchSchema: 'error' },
   });
-  return schema;
+  checkCosts(built);
+  schema = built;
+  return built;
 }

@@ -1,3 +1,5 @@
+/** `Node` and its identifiers: how they are made and read, and the queries that find an object again. */
+
 import { type GraphQLResolveInfo, Kind } from 'graphql';
 import { BadUserInput, NotRefetchable } from '../errors.js';
 import type { MaybePromise } from '../lib/run.js';
@@ -5,18 +7,22 @@ import { selectionsOf } from './input.js';
 import { boundedList } from './limits/list-bounds.js';
 
 /** How the objects of a type that implements `Node` are identified, and read again. */
-interface NodeType<Source extends object, Context> {
-  parts(source: Source): readonly string[];
-  /**
-   * Reads an object again. The parts come from the client: each can be any text, and a missing one is undefined. Omitted if the service has no
-   * endpoint for such an object. @returns null if it does not exist.
-   */
-  find?(
-    parts: readonly (string | undefined)[],
-    context: Context,
-    info: GraphQLResolveInfo,
-  ): MaybePromise<Source | null | undefined>;
-}
+type NodeType<Source extends object, Context> = { parts(source: Source): readonly string[] } & (
+  | {
+      /**
+       * Reads an object again. The parts come from the client: each can be any text, and a missing one is undefined. Omitted if the service has no
+       * endpoint for such an object. @returns null if it does not exist.
+       */
+      find(
+        parts: readonly (string | undefined)[],
+        context: Context,
+        info: GraphQLResolveInfo,
+      ): MaybePromise<Source | null | undefined>;
+      /** Upstream calls of `find`. */
+      readonly calls: number;
+    }
+  | { readonly find?: undefined; readonly calls?: undefined }
+);
 
 /** The types that implement `Node`, by name. */
 // biome-ignore lint/suspicious/noExplicitAny: each type has a source of its own
@@ -69,10 +75,10 @@ export function createNodeResolvers<Context>(types: NodeTypes<Context>) {
     return source;
   }
 
-  const idFields = Object.entries(types).map(([type, { parts }]) => [
-    type,
-    { nodeId: (source: object) => found.get(source)?.id ?? nodeId(type, parts(source)) },
-  ]);
+  const idFields = Object.entries(types).map(([type, { parts, calls }]) => {
+    const resolve = (source: object) => found.get(source)?.id ?? nodeId(type, parts(source));
+    return [type, { nodeId: { resolve, extensions: { callsToFind: calls ?? 0 } } }];
+  });
   return {
     ...Object.fromEntries(idFields),
     Node: { __resolveType: (source: object) => found.get(source)?.type },

@@ -1,7 +1,11 @@
+/** Whole gateways for tests. No response of theirs may make more upstream calls than its estimate: the test that has one fails. */
+
 import type { AddressInfo } from 'node:net';
+import { afterEach, expect } from '@jest/globals';
 import type { Dispatcher } from 'undici';
 import { buildApp, type Seams } from '../../src/app.js';
 import { readConfig } from '../../src/config/config.js';
+import { ResponseMetadata } from '../../src/observability/response-metadata.js';
 import type { SandboxOptions } from '../../src/sandbox/options.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { ofTheRun } from './of-the-run.js';
@@ -34,6 +38,29 @@ export interface TestGateway {
   reload(): void;
   close(): Promise<void>;
 }
+
+/** The responses with more calls than their estimate. */
+const aboveEstimate = new Map<ResponseMetadata, string>();
+const { noteCall } = ResponseMetadata.prototype;
+ResponseMetadata.prototype.noteCall = function (this: ResponseMetadata, ...given: Parameters<typeof noteCall>) {
+  noteCall.apply(this, given);
+  const { estimatedCalls, name, document } = this.operation;
+  const failed = new Set<string>();
+  // What has failed may be sent once more, which is in no estimate.
+  const calls = this.upstreamCalls.filter(({ source, method, path, status }) => {
+    if (source !== 'network') return false;
+    const isRetry = failed.delete(`${method} ${path}`);
+    if (status !== 200) failed.add(`${method} ${path}`);
+    return !isRetry;
+  });
+  if (estimatedCalls === undefined || calls.length <= estimatedCalls) return;
+  aboveEstimate.set(this, `${calls.length} calls, estimated ${estimatedCalls}: ${document ?? name}`);
+};
+afterEach(() => {
+  const found = [...aboveEstimate.values()];
+  aboveEstimate.clear();
+  expect(found).toEqual([]);
+});
 
 /** Where a fake wire is spoken to: the three addresses lie on one origin under paths of their own. */
 export const wireOrigin = 'http://service.test';

@@ -98,6 +98,7 @@ export const eventsNodes = {
   Event: { parts: ({ id }: Event) => [id] },
   Observation: {
     parts: ({ id }: Observation) => [id],
+    calls: 1,
     find: ([id = ''], { loaders }, info) =>
       loaders.events.observation(observationId(id), selectsField(info, 'textEmbedding')),
   },

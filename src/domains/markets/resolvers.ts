@@ -34,7 +34,7 @@ export const marketsResolvers: Resolvers = {
 
 /** How markets, their topics and the groups of these are identified. */
 export const marketsNodes = {
-  Market: { parts: ({ id }: Market) => [id], find: ([id = '']) => ({ id: marketId(id) }) },
+  Market: { parts: ({ id }: Market) => [id], find: ([id = '']) => ({ id: marketId(id) }), calls: 0 },
   Topic: { parts: ({ marketId, id }: MarketTopic) => [marketId, id] },
   TopicGroup: { parts: ({ marketId, id }: MarketTopicGroup) => [marketId, id] },
 } satisfies NodeTypes<Context>;

@@ -1,3 +1,5 @@
+/** What each field costs: the upstream calls, and the work of the gateway itself. A field with a resolver must be in it, or the schema is not built. */
+
 /** The arguments of a field that its cost depends on. */
 interface CountedArguments {
   /** The size of the page, 0 to 100; undefined if the field is not paginated. */
@@ -59,14 +61,15 @@ const record: FieldCost = { calls: 1, shares: 'record' };
 /** Also where it is refused: its own error takes as long as finding it. */
 const companies: FieldCost = { calls: 1, shares: 'companies', values: 6 * lookUp };
 const call: FieldCost = { calls: 1, values: lookUp };
+const write: FieldCost = { calls: 1 };
+/** Works with what its parent has, or with what the gateway itself keeps. The calls of a subscription are those of its polls. */
+const free: FieldCost = { calls: 0 };
 
-/**
- * The fields that cause upstream calls. A field whose value comes with its parent's response is not in the table. A mutation that is not in the
- * table counts as one call. Retries do not count, nor what explains a refusal.
- */
+/** A field without a resolver, whose value comes with its parent's response, costs no call. Retries do not count. */
 export const costTable: Readonly<Record<string, FieldCost>> = {
-  // The window lies on one page of the service, or on two adjacent ones. Its position may depend on the length of the list.
-  'Query.events': { calls: ({ has }) => (has('last') ? 3 : has('after') ? 2 : 1) },
+  // The window lies on one page of the service, or on two adjacent ones, of which the first is read again if the list has changed. Its position may depend
+  // on the length of the list.
+  'Query.events': { calls: ({ has }) => (has('last') ? 4 : has('after') ? 3 : 1) },
   // The newest end of the list, before each of at most three pages: two calls; at most 36 in a long list that is not newest first. The pages are read apart
   // from those of an equal list without it.
   'EventConnection.updatesCursor': { calls: 111, values: lookUp },
@@ -86,8 +89,17 @@ export const costTable: Readonly<Record<string, FieldCost>> = {
   'Query.observation': call,
   'Query.observations': { calls: ({ ids }) => ids ?? 0, values: identified },
   'Query.suggestMarkets': call,
+  'Query.market': free,
   'Query.markets': { calls: 0, values: identified },
+  'Query.node': free,
   'Query.nodes': { calls: 0, values: identified },
+  'Query.viewer': free,
+  'Query.capabilities': free,
+  'Query.export': free,
+  'Query.exports': free,
+  'Query.exportEndpoints': free,
+  'Event.severity': free,
+  'Event.likelihood': free,
   'Event.references': objects(referencesPerEvent),
   'EventReference.observation': call,
   'Market.name': record,
@@ -114,18 +126,39 @@ export const costTable: Readonly<Record<string, FieldCost>> = {
   // The companies of a page share calls, at most one for each company. A company whose events the shared call cannot determine needs a call of its own.
   'Company.events': { calls: 2, values: 6 * lookUp },
   'Company.attributes': { calls: 0, values: json },
+  'Company.id': free,
+  'Company.market': free,
   'Market.jobs': call,
   'Market.searchCriteria': call,
   'Market.searchCriteriaHistory': call,
   'DiscoveryAlreadyRunning.jobs': call,
+  'ExportEndpoint.id': free,
+  'ExportDelivered.redirectUrl': free,
+  'ExportReference.url': free,
   'Export.endpoint': found,
+  'Export.endpointName': free,
+  'Export.isTest': free,
+  'Export.market': free,
+  'Export.outcome': free,
+  'Export.result': free,
   'Export.retryOf': found,
   'Export.retriedBy': found,
-  'Mutation.signOut': { calls: 0 },
-  'Mutation.registerExportEndpoint': { calls: 0 },
-  'Mutation.updateExportEndpoint': { calls: 0 },
-  'Mutation.deleteExportEndpoint': { calls: 0 },
-  'Mutation.rotateExportEndpointSecret': { calls: 0 },
+  'Subscription.eventUpdates': free,
+  'Subscription.exportProgress': free,
+  'Subscription.jobProgress': free,
+  'Mutation.signIn': write,
+  'Mutation.signOut': free,
+  'Mutation.createEmbedSession': write,
+  'Mutation.createSearchCriteria': write,
+  'Mutation.suggestKeywords': write,
+  'Mutation.startDiscovery': write,
+  // The jobs of both phases explain a refusal.
+  'Mutation.reviewCompanies': { calls: 3 },
+  'Mutation.publishMarket': { calls: 3 },
+  'Mutation.registerExportEndpoint': free,
+  'Mutation.updateExportEndpoint': free,
+  'Mutation.deleteExportEndpoint': free,
+  'Mutation.rotateExportEndpointSecret': free,
   // Four attempts at the client's endpoint.
   'Mutation.testExportEndpoint': { calls: 4 },
   // The companies and the file.
@@ -146,6 +179,3 @@ export const costTable: Readonly<Record<string, FieldCost>> = {
   // Half of the types of fields are lists or non-null, and few of them have more than three such wrappers.
   '__Type.ofType': objects(0.5),
 };
-
-/** The calls that find a node of a type for `node` and `nodes`. A fragment on the type causes them. A type that is not in the table needs none. */
-export const nodeTable: Readonly<Record<string, number>> = { Company: 1, Observation: 1 };

@@ -1,3 +1,5 @@
+/** Estimates the most that an operation can cost before it is executed: one walk over its document, with lists as long as they can be. */
+
 import {
   type DocumentNode,
   type FieldNode,
@@ -12,6 +14,7 @@ import {
   getNullableType,
   isIntrospectionType,
   isListType,
+  isObjectType,
   Kind,
   type OperationDefinitionNode,
   type SelectionNode,
@@ -19,7 +22,7 @@ import {
 } from 'graphql';
 import { oncePerValue } from '../../lib/run.js';
 import { defaultPage, fieldOf, isSkipped, maxPageSize } from '../input.js';
-import { costTable, type FieldCost, listLength, nodeTable } from './cost-table.js';
+import { costTable, type FieldCost, listLength } from './cost-table.js';
 
 /** The most that an operation can cost. */
 export interface OperationCost {
@@ -51,7 +54,21 @@ const introspectionValue = 2;
 /** The cost of delivering a deferred fragment later on one object, in values of a response. A client that takes no parts is charged too. */
 const deferredFragment = 30;
 const noCost: FieldCost = { calls: 0 };
-const mutationCost: FieldCost = { calls: 1 };
+
+/** @throws Error if a field with a resolver does not state its cost, or if there is no such field: what makes calls must not cost nothing. */
+export function checkCosts(schema: GraphQLSchema): void {
+  const types = Object.values(schema.getTypeMap()).filter(isObjectType);
+  const stated = new Set(Object.keys(costTable));
+  const missing = types.flatMap(type =>
+    Object.values(type.getFields()).flatMap(({ name, resolve, subscribe, extensions }) => {
+      const isStated =
+        stated.delete(`${type.name}.${name}`) || isIntrospectionType(type) || 'callsToFind' in extensions;
+      return isStated || (resolve ?? subscribe) === undefined ? [] : `${type.name}.${name}`;
+    }),
+  );
+  if (missing.length > 0) throw new Error(`cost-table.ts does not state the cost of ${missing.join(', ')}`);
+  if (stated.size > 0) throw new Error(`cost-table.ts states the cost of what is no field: ${[...stated].join(', ')}`);
+}
 
 /**
  * Estimates the most that an operation can cost. Work that the gateway does once counts once, even if the document selects it several
@@ -102,8 +119,10 @@ export function estimateCost(
   }
 
   /** The group of a fragment on one of the possible types of a node. */
-  function narrowTo({ name }: GraphQLNamedType, group: ObjectGroup): ObjectGroup {
-    charges.set(`${group.name}/... on ${name}`, (nodeTable[name] ?? 0) * group.objects);
+  function narrowTo(type: GraphQLNamedType, group: ObjectGroup): ObjectGroup {
+    const { name } = type;
+    const calls = Number(fieldOf(type, 'nodeId')?.extensions.callsToFind ?? 0);
+    charges.set(`${group.name}/... on ${name}`, calls * group.objects);
     return name === 'Market' ? { ...group, market: group } : group;
   }
 
@@ -114,7 +133,7 @@ export function estimateCost(
     group: ObjectGroup,
   ): void {
     const isMutation = type === schema.getMutationType();
-    const cost = costTable[`${type.name}.${field.name}`] ?? (isMutation ? mutationCost : noCost);
+    const cost = costTable[`${type.name}.${field.name}`] ?? noCost;
     const given = argumentsOf(field, node);
     // Mutations run one after the other and share no calls.
     const parent = isMutation ? `${node.alias?.value ?? field.name}:` : group.name;

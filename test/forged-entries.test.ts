@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { request } from 'undici';
 import type { Scope } from '../src/auth/credentials.js';
@@ -9,6 +9,7 @@ import { createSigner } from '../src/data/cache/signer.js';
 import { createRedisTier } from '../src/data/cache/tiers.js';
 import { redisPollStore } from '../src/data/polling/redis-poll-store.js';
 import { RedisCounter } from '../src/data/redis.js';
+import { createStartedRuns } from '../src/data/started-runs.js';
 import { createRevocations } from '../src/domains/sessions/revocations.js';
 import { createResponseCacheStore } from '../src/http/response-cache/store.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -120,6 +121,39 @@ describe('A gateway that finds in Redis what no gateway wrote', () => {
       }
     });
   });
+});
+
+test('What a gateway signed is not used for longer than it would have been stored, whoever puts it back', async () => {
+  const shared = sharedStore(redis);
+  const store = redisPollStore(shared, 1_000);
+  const [runs, ofAnother] = [createStartedRuns(shared, silentTelemetry), createStartedRuns(shared, silentTelemetry)];
+  const message = { kind: 'final', state: { is: 1 }, observedAt: Date.now(), generation: 'first', order: 1 } as const;
+  const received: unknown[] = [];
+  await store.publish('topic', message);
+  await runs.add('jobs of 7', ['1']);
+  const [stateKey = '', runsKey = ''] = [...(await redis.keys('*:state')), ...(await redis.keys('mig:started:*'))];
+  const [state, started] = [(await redis.get(stateKey)) ?? '', (await redis.get(runsKey)) ?? ''];
+  expect(await store.read('topic', 'first')).toMatchObject({ order: 1 });
+  expect(await ofAnother.of('jobs of 7')).toEqual({ ids: ['1'], isRecent: true });
+  const now = performance.now.bind(performance);
+  let ahead = 6 * 60_000;
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+  try {
+    await redis.set(stateKey, state);
+    await redis.set(runsKey, started);
+    store.subscribe('topic', ({ order }) => received.push(order));
+    await until(async () => (await redis.publish(stateKey.replace('first:state', 'messages'), state)) > 0);
+    expect(await store.read('topic', 'first')).toBeUndefined();
+    expect(await ofAnother.of('jobs of 7')).toEqual({ ids: ['1'], isRecent: false });
+    ahead *= 2;
+    expect(await ofAnother.of('jobs of 7')).toEqual({ ids: [], isRecent: false });
+    await store.publish('topic', { ...message, order: 2 });
+    await until(() => received.includes(2));
+    expect(received).toEqual([2]);
+  } finally {
+    clock.mockRestore();
+    store.close();
+  }
 });
 
 test('A value of another type is replaced, also where it would never expire', async () => {

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import { timeNow } from '../lib/clock.js';
 import { atMost } from '../lib/memory-budget.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { createSignedJson } from './cache/signer.js';
@@ -9,43 +10,39 @@ import type { SharedStore } from './shared-store.js';
 /** What writes have started of late, such as jobs: a service may list them only some time later. */
 export type StartedRuns = ReturnType<typeof createStartedRuns>;
 
-/** The latest write that started runs of one name. */
-interface Started {
-  readonly ids: readonly string[];
-  /** Whether the service may be about to list them. */
-  readonly isRecent: boolean;
-}
+/** The latest write that started runs of one name, and when, in milliseconds since 1970. */
+const startedSchema = z.object({ ids: z.array(z.string()), at: z.number() });
+type Started = Readonly<z.output<typeof startedSchema>>;
 
 /** How long a service may take to list what it has started. */
 const recentMs = 60_000;
 const keptMs = 10 * 60_000;
 const maxKept = 10_000;
 
-/** Times are what is left of a lifetime, because each gateway has a clock of its own. Credentials share a name, as they share a generation. */
+/** Credentials share a name, as they share a generation. */
 export function createStartedRuns(shared: SharedStore | undefined, telemetry: Telemetry) {
-  const local = new LRUCache<string, readonly string[]>({ ...atMost(maxKept), ttl: keptMs, perf: performance });
+  const local = new LRUCache<string, Started>({ ...atMost(maxKept), ttl: keptMs, perf: performance });
   const guard = createRedisGuard(telemetry);
-  const signed = shared && createSignedJson(shared.signer, telemetry, z.array(z.string()));
-  const startedOf = (ids: readonly string[], leftMs: number): Started => ({
-    ids,
-    isRecent: leftMs > keptMs - recentMs,
-  });
+  const signed = shared && createSignedJson(shared.signer, telemetry, startedSchema);
+  const keyOf = (name: string) => `mig:started:${shared?.namespace}:${name}`;
   return {
     /** Never rejects. While Redis is away, only this gateway knows. */
     async add(name: string, ids: readonly string[]): Promise<void> {
-      local.set(name, ids);
+      const started = { ids: [...ids], at: timeNow() };
+      local.set(name, started);
       if (shared === undefined || signed === undefined) return;
-      const key = `mig:started:${shared.namespace}:${name}`;
-      await guard('SET', () => shared.redis.set(key, signed.encode(key, [...ids]), 'PX', keptMs));
+      const key = keyOf(name);
+      await guard('SET', () => shared.redis.set(key, signed.encode(key, started), 'PX', keptMs));
     },
-    /** Never rejects. */
-    async of(name: string): Promise<Started> {
-      const key = `mig:started:${shared?.namespace}:${name}`;
-      const found = shared && (await guard('GET', () => Promise.all([shared.redis.get(key), shared.redis.pttl(key)])));
-      const ids = found?.[0] == null ? undefined : signed?.decode(key, found[0], 'state');
-      return ids === undefined
-        ? startedOf(local.get(name) ?? [], local.getRemainingTTL(name))
-        : startedOf(ids, found?.[1] ?? 0);
+    /** Whether the service may be about to list them is `isRecent`. Never rejects. */
+    async of(name: string): Promise<{ readonly ids: readonly string[]; readonly isRecent: boolean }> {
+      const key = keyOf(name);
+      const found = shared && (await guard('GET', () => shared.redis.get(key)));
+      const stored = found == null ? undefined : signed?.decode(key, found, 'state');
+      const { ids, at } = stored ?? local.get(name) ?? { ids: [], at: 0 };
+      // Redis may have one that somebody has put back.
+      const age = Math.abs(timeNow() - at);
+      return { ids: age < keptMs ? ids : [], isRecent: age < recentMs };
     },
   };
 }

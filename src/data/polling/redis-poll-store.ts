@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
+import { timeNow } from '../../lib/clock.js';
 import { oncePerValue } from '../../lib/run.js';
 import { createSignedJson } from '../cache/signer.js';
 import { countFaults, replacingOtherType, subscriberOf } from '../redis.js';
@@ -16,9 +17,10 @@ type Piece = Readonly<z.output<typeof piece>>;
 const pieceIn = (text: string): Piece => ({ id: hash('sha256', text, 'base64url').slice(0, 32), length: text.length });
 const pieceOf = oncePerValue((element: object) => pieceIn(JSON.stringify(element)));
 
-/** A message. Where it has pieces, they are the list that its state lacks. */
+/** A message, and when it was signed, in milliseconds since 1970. Where it has pieces, they are the list that its state lacks. */
 const storedSchema = z.object({
   message: stateMessageSchema,
+  signedAt: z.number(),
   list: z.object({ member: z.string(), pieces: z.array(piece) }).optional(),
 });
 type Stored = z.output<typeof storedSchema>;
@@ -44,6 +46,8 @@ function* batchesOf(pieces: readonly Piece[]): Generator<readonly Piece[]> {
  */
 export function redisPollStore({ redis, namespace, signer, telemetry }: SharedStore, intervalMs: number): PollStore {
   const { claimMs, keepMs } = timesFor(intervalMs);
+  /** An older message was put back by somebody. */
+  const maxAgeMs = Math.max(5 * 60_000, keepMs.state);
   /** The keys of one topic share a Cluster slot. */
   const channelOf = (topic: string) => `mig:live:${namespace}:{${topic}}:messages`;
   const redisKey = (topic: string, generation: string, part: 'claim' | 'state') =>
@@ -61,7 +65,7 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
   const resubscribe = () => subscribeTo([...subscribers.keys()]);
   const receive = (channel: string, text: string) => {
     const onMessage = subscribers.get(channel);
-    const stored = signedMessage.decode(channel, text, 'message');
+    const stored = decode(channel, text, 'message');
     if (stored === undefined || onMessage === undefined) return;
     const deliver = (message: StateMessage<unknown>) => subscribers.get(channel) === onMessage && onMessage(message);
     // Without the list, the next read decides.
@@ -72,6 +76,12 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
 
   /** A message is signed for the channel of its topic, also where it is stored under a key. */
   const signedMessage = createSignedJson(signer, telemetry, storedSchema);
+  function decode(channel: string, text: string, what: 'message' | 'state'): Stored | undefined {
+    const stored = signedMessage.decode(channel, text, what);
+    if (stored === undefined || Math.abs(timeNow() - stored.signedAt) <= maxAgeMs) return stored;
+    telemetry.malformed(what);
+    return undefined;
+  }
 
   /** The last run of `join` for each channel: one at a time, so that none reads what another already does. */
   const joining = new Map<string, Promise<unknown>>();
@@ -145,19 +155,20 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
     },
     async read(topic, generation) {
       const text = await countFaults(telemetry, 'GET', () => redis.get(redisKey(topic, generation, 'state')));
-      const stored = text === null ? undefined : signedMessage.decode(channelOf(topic), text, 'state');
+      const stored = text === null ? undefined : decode(channelOf(topic), text, 'state');
       return stored && joined(stored, channelOf(topic));
     },
     async publish(topic, message, member) {
       const channel = channelOf(topic);
       const key = redisKey(topic, message.generation, 'state');
       const ms = keepMs[message.kind];
-      let stored: Stored = { message };
+      const signedAt = timeNow();
+      let stored: Stored = { message, signedAt };
       let unused: readonly string[] = [];
       if (message.kind !== 'refused' && member !== undefined) {
         const { [member]: list, ...state } = message.state as Readonly<Record<string, readonly object[]>>;
         const pieces = (list ?? []).map(pieceOf);
-        stored = { message: { ...message, state }, list: { member, pieces } };
+        stored = { message: { ...message, state }, signedAt, list: { member, pieces } };
         const elements = new Map(pieces.map(({ id }, index) => [id, list?.[index] as object]));
         if (known.has(channel)) known.set(channel, elements);
         // For longer than the message that needs them.

@@ -1,4 +1,4 @@
-import type { AcceptedScopes, Credential, Scope } from './auth/credentials.js';
+import type { Credential, Scope } from './auth/credentials.js';
 import type { Teams } from './auth/teams.js';
 import type { Reloadable } from './config/values.js';
 import type { Polling } from './data/polling/polling.js';
@@ -24,7 +24,6 @@ export type Capabilities = Readonly<
 /** What resolvers need of everything that lives as long as the process. */
 export interface Services extends WriterDeps {
   readonly scopeOf: (credential: Credential) => Scope;
-  readonly turnOf: AcceptedScopes['turnOf'];
   readonly events: EventsClient;
   readonly beginBackfill: BeginBackfill;
   /** The most events that one `eventStatistics` reads. */

@@ -31,7 +31,7 @@ import { createOperationNames, type Tracing } from './observability/operation-in
 import type { BuiltServices } from './services.js';
 import { registerSubscriptions, type SubscriptionOptions } from './subscriptions/transports.js';
 
-interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations' | 'acceptedScopes' | 'budget'> {
+interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations' | 'budget'> {
   readonly config: Config;
   readonly schema: GraphQLSchema;
   /** The trusted documents; empty without a manifest. */
@@ -59,8 +59,8 @@ const sdlOf = oncePerValue(
 /** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
 export async function createServer(deps: ServerDeps) {
   const { config, schema, documents, services, metrics, log, tracing, demoKey, leaving, streams } = deps;
-  const { shared, generations, acceptedScopes, budget } = deps;
-  const { telemetry } = services;
+  const { shared, generations, budget } = deps;
+  const { telemetry, acceptedScopes } = services;
   const { introspection } = config;
   const explains = config.explain ?? false;
   const deadlineMs = config.upstream.timeoutMs * callsInARow;
@@ -198,7 +198,7 @@ function responseVersion({ config, documents, services }: ServerDeps, sdl: strin
 
 function addGauges(
   metrics: Metrics,
-  { services: { upstream, sessions, exports }, acceptedScopes, budget }: ServerDeps,
+  { services: { upstream, sessions, exports, acceptedScopes }, budget }: ServerDeps,
   requestAdmission: RequestAdmission,
   concurrency: ConcurrencyLimit,
 ): void {

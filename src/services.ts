@@ -104,7 +104,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
     telemetry,
     startedRuns: createStartedRuns(shared, telemetry),
     scopeOf: createScoper(config.sessionSecrets[0]),
-    turnOf: scope => acceptedScopes.turnOf(scope),
+    acceptedScopes,
     events: createEventsClient(config.eventsSearchParam),
     beginBackfill: createBackfillLimiter(budget),
     eventStatisticsLimit: config.eventStatisticsLimit,
@@ -141,7 +141,6 @@ export async function createServices(config: Config, deps: ServicesDeps) {
     services,
     shared,
     generations,
-    acceptedScopes,
     budget,
     /** Waits for running exports and polls, and closes every connection. */
     async close(): Promise<void> {

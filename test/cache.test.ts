@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import { Redis } from 'ioredis';
 import type { Scope } from '../src/auth/credentials.js';
 import { Cache } from '../src/data/cache/cache.js';
-import { isUnsettled, localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
+import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
 import { keysOf } from '../src/data/cache/keys.js';
 import type { Load, Loaded, Lookup, LookupOutcome, ReceiveOutcome } from '../src/data/cache/lookup.js';
 import { createMemoryTier, createRedisTier, freshEntries, type MemoryTier } from '../src/data/cache/tiers.js';
@@ -944,15 +944,6 @@ describe('Redis', () => {
     await isUncached();
     expect(await redis.strlen(generationKey(redis, 'market:7'))).toBeLessThan(100);
     expect(faults).toEqual([]);
-  });
-
-  test('a token of the version before, which names no writes, stays unsettled after other writes', async () => {
-    const { redis, cache, admin } = await ownRedis();
-    await admin.set(generationKey(redis, 'market:7'), `unsettled-${randomUUID()}`, 'EX', 60);
-    for (const effect of ['none', 'done'] as const) {
-      await (await cache.generations.begin('market:7'))(effect);
-      expect(isUnsettled(await cache.generations.current('market:7'))).toBe(true);
-    }
   });
 
   test('what is polled goes on as before while a write has not ended, and begins anew after one that did something', async () => {

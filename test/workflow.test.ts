@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Sandbox } from '../src/sandbox/server.js';
-import { ask, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
+import { addressesOn, ask, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { startRedis } from './support/redis.js';
 import { overSse } from './support/streams.js';
+import { reply, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
 import { fakeWire } from './support/wire.js';
 
@@ -711,4 +712,39 @@ describe('invalid input is refused before any call', () => {
     expect(simple.status).toBeGreaterThanOrEqual(400);
     expect(sandbox.calls.list()).toEqual([]);
   });
+});
+
+test('a write keeps nobody from the cache whose credential the service does not accept for the market', async () => {
+  const redis = await startRedis();
+  let refuse = () => {};
+  const service = await startStubService((request, response) => {
+    if (request.method === 'GET') return reply(response, 200, { data: { id: 7, name: 'Paints', status: 'review' } });
+    const status = request.headers['x-api-key'] === 'made-up' ? 401 : 403;
+    refuse = () => reply(response, status);
+  });
+  const withRedis = await startGateway({ redisUrl: redis.url, env: addressesOn(service.origin) });
+  try {
+    const read = (key: string, id = 7) => withRedis.query(`{ market(id: ${id}) { name } }`, {}, { 'x-api-key': key });
+    const reads = () => service.calls.filter(call => call === 'GET /stage/dev/markets/7').length;
+    for (const key of ['reader', 'member']) expect((await read(key, key === 'member' ? 8 : 7)).errors).toBeUndefined();
+    // The first refusal of an accepted credential is news.
+    for (const [key, isKnown] of [
+      ['made-up', false],
+      ['member', true],
+      ['member', false],
+    ] as const) {
+      const before = [service.calls.length, reads()] as const;
+      const publish = 'mutation { publishMarket(input: { marketId: 7 }) { marketId } }';
+      const refused = withRedis.query(publish, {}, { 'x-api-key': key });
+      await service.arrived(before[0] + 1);
+      for (let turn = 0; turn < 3; turn += 1) expect((await read('reader')).data.market.name).toBe('Paints');
+      expect(reads() - before[1]).toBe(isKnown ? 3 : 0);
+      refuse();
+      expect((await refused).errors?.[0].extensions.upstream.status).toBe(key === 'made-up' ? 401 : 403);
+    }
+  } finally {
+    await withRedis.close();
+    await service.close();
+    await redis.stop();
+  }
 });

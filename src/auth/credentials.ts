@@ -102,6 +102,9 @@ export class AcceptedScopes {
   /** When the latest call of each was answered, in milliseconds of `performance.now()`, and how. */
   readonly #scopes = new LRUCache<Scope, { at: number; isRefused: boolean }>(atMost(maxScopes));
 
+  /** The scopes, each with a tag, whose latest write was refused. */
+  readonly #refusedWrites = new LRUCache<string, true>(atMost(maxScopes));
+
   /** The service has answered under this scope. */
   add(scope: Scope): void {
     if (!this.has(scope)) this.#scopes.set(scope, { at: Number.NEGATIVE_INFINITY, isRefused: false });
@@ -126,6 +129,17 @@ export class AcceptedScopes {
     }
     latest.at = at;
     latest.isRefused = isRefused;
+  }
+
+  /** Whether a scope may hold up what others read of something, such as a market, before the service has accepted its write. */
+  mayWrite(scope: Scope, tag: string): boolean {
+    return this.has(scope) && !this.#refusedWrites.has(`${scope} ${tag}`);
+  }
+
+  /** The service answered a write. */
+  countWrite(scope: Scope, tag: string, isRefused: boolean): void {
+    if (isRefused) this.#refusedWrites.set(`${scope} ${tag}`, true);
+    else this.#refusedWrites.delete(`${scope} ${tag}`);
   }
 
   /** How many scopes had a call in the last 45 seconds, by whether their latest call was refused. */

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { Conflict, UpstreamFailure, UpstreamInvalidResponse } from '../errors.js';
+import type { AcceptedScopes, Scope } from '../auth/credentials.js';
+import { Conflict, Forbidden, Unauthenticated, UpstreamFailure, UpstreamInvalidResponse } from '../errors.js';
 import type { WriteEffect } from './cache/generations.js';
 import { marketTag } from './cache/keys.js';
 import type { ReaderDeps } from './reader.js';
@@ -23,6 +24,7 @@ export interface Write<T> {
 /** What a writer needs from the process. */
 export interface WriterDeps extends ReaderDeps {
   readonly startedRuns: StartedRuns;
+  readonly acceptedScopes: AcceptedScopes;
 }
 
 /** Those that may confirm a write. Others of the same class speak of a part, or of something else. */
@@ -51,24 +53,35 @@ function effectOf(error: unknown): WriteEffect {
  * Sends a write exactly once, and waits for its outcome even if the client disconnects: the outcome of an aborted write would be unknown.
  * @throws GatewayError; one that is not `retryable` if the outcome is unknown.
  */
-export async function sendWrite<T>(
-  { upstream, cache, telemetry, startedRuns }: WriterDeps,
-  auth: RequestAuth,
-  write: Write<T>,
-): Promise<T> {
+export async function sendWrite<T>(deps: WriterDeps, auth: RequestAuth, write: Write<T>): Promise<T> {
+  const { upstream, telemetry, startedRuns } = deps;
   const tags = [write.market && marketTag(write.market), write.starts?.tag].filter(tag => tag !== undefined);
-  const ends = await Promise.all(tags.map(tag => cache.generations.begin(tag)));
-  const end = (effect: WriteEffect) => Promise.all(ends.map(endOf => endOf(effect)));
+  const ends = await Promise.all(tags.map(tag => beginWrite(deps, auth.scope, tag)));
+  const end = (effect: WriteEffect, isRefused: boolean) => Promise.all(ends.map(endOf => endOf(effect, isRefused)));
   const schemaDrift: SchemaDrift = { fields: [], leftOut: 0 };
   try {
     const value = await upstream.send(write.request, auth, reply => confirmed(reply, write, schemaDrift));
     // Before anyone asks for the state of the new run.
     if (write.starts !== undefined) await startedRuns.add(write.starts.name, write.starts.idsOf(value));
-    await end('done');
+    await end('done', false);
     for (const field of schemaDrift.fields) telemetry.drift(field);
     return value;
   } catch (error) {
-    await end(effectOf(error));
+    await end(effectOf(error), error instanceof Unauthenticated || error instanceof Forbidden);
     throw error;
   }
+}
+
+/**
+ * Makes what is cached under a tag unusable until the write ends. A write that the service would refuse does so only with its effect: anyone can make up a
+ * credential, and keep others from the cache with it. @returns ends the write. Never rejects.
+ */
+async function beginWrite({ cache, acceptedScopes }: WriterDeps, scope: Scope, tag: string) {
+  const begin = () => cache.generations.begin(tag);
+  const begun = acceptedScopes.mayWrite(scope, tag) ? await begin() : undefined;
+  return async (effect: WriteEffect, isRefused: boolean) => {
+    acceptedScopes.countWrite(scope, tag, isRefused);
+    const endOf = begun ?? (effect === 'none' ? undefined : await begin());
+    await endOf?.(effect);
+  };
 }

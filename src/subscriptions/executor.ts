@@ -94,7 +94,7 @@ export function createExecutor(deps: ExecutorDeps) {
         operationName,
         variables: variables ?? undefined,
         context: new Context(services, requestIdentityOf(identity), controller, metadata),
-        client: services.turnOf(identity.scope),
+        client: services.acceptedScopes.turnOf(identity.scope),
       });
       const masked = errors?.map(error => mask(error, metadata.operation.id));
       const outcome: Outcome = { data, ...(masked && { errors: masked }) };
@@ -148,7 +148,7 @@ export function createExecutor(deps: ExecutorDeps) {
       claim: Claim,
     ): Promise<Outcome> {
       const turn = sharedRun(async () => {
-        await takeTurn(deps.services.turnOf(identity.scope));
+        await takeTurn(deps.services.acceptedScopes.turnOf(identity.scope));
         signal.throwIfAborted();
       });
       // Before its deadline begins.

@@ -40,7 +40,7 @@ interface SubscriptionsDeps {
   readonly bounds: SubscriptionBounds;
   readonly telemetry: Pick<Telemetry, 'listeners'>;
   /** Whose turn the work for a client takes. */
-  readonly turnOf: AcceptedScopes['turnOf'];
+  readonly acceptedScopes: AcceptedScopes;
   readonly requestTelemetry: RequestTelemetry;
   readonly documentChecks: DocumentChecks;
   readonly requestAdmission: Pick<RequestAdmission, 'countOperation'>;
@@ -89,7 +89,7 @@ export class Subscriptions {
     const { operationName, variables } = request;
     const query = documentChecks.documentText(request, info);
     if (query === undefined) throw new BadUserInput('query', 'is missing');
-    const turn = this.deps.turnOf(client.scope);
+    const turn = this.deps.acceptedScopes.turnOf(client.scope);
     const document = await documentChecks.read(turn, query, claim);
     const checked = await documentChecks.checkOperation(
       { credential: client.credential, scope: turn },

@@ -29,8 +29,8 @@ export function registerSubscriptions(app: FastifyInstance, options: Subscriptio
     ...options,
     report: (error, requestId) => app.log.error({ err: error, requestId }, 'Unexpected'),
   });
-  const { telemetry, turnOf } = services;
-  const subscriptions = new Subscriptions({ ...options, executor, bounds, telemetry, turnOf });
+  const { telemetry, acceptedScopes } = services;
+  const subscriptions = new Subscriptions({ ...options, executor, bounds, telemetry, acceptedScopes });
   const streams = createHttpStreams(subscriptions, authentication);
   registerSse(app, '/graphql/stream', subscriptions, streams);
   registerMultipart(app, '/graphql', subscriptions, streams);

@@ -78,7 +78,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
   }
 
   get turn(): string | undefined {
-    return this.#subscriptions.deps.turnOf(this.#identity?.scope);
+    return this.#subscriptions.deps.acceptedScopes.turnOf(this.#identity?.scope);
   }
 
   /** Undefined before the connection is acknowledged. */

@@ -108,8 +108,6 @@ interface Change {
 const changeScript = `
   local value = redis.call('GET', KEYS[1]) or ARGV[1]
   local token, writes = value:match('^unsettled%-([^+]+)(.*)')
-  -- The version before named no writes.
-  if writes == '' then writes = '+?' end
   if not token then token, writes = value, '' end
   if ARGV[2] == 'true' then token = ARGV[1] end
   writes = writes:gsub('%+' .. ARGV[3], '')

@@ -162,7 +162,7 @@ function createApolloPlugin(
           const { operationName, variables } = request;
           let document = nothing;
           try {
-            const turn = services.turnOf(identity.scope);
+            const turn = services.acceptedScopes.turnOf(identity.scope);
             document = await documentChecks.read(turn, source, metadata.claim);
             const asked = { document, operationName, variables };
             const { operation } = await documentChecks.checkOperation(
@@ -186,7 +186,7 @@ function createApolloPlugin(
           }
           const defers = acceptsParts(http?.headers.get('accept'));
           const { metadata } = context;
-          const client = services.turnOf(metadata.operation.scope);
+          const client = services.acceptedScopes.turnOf(metadata.operation.scope);
           const input = { document, operationName, variables, context, client, defers };
           const executed = executeOperation({ schema, executePlanned }, input);
           const result = executed instanceof Promise ? await executed : executed;

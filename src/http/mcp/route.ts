@@ -113,11 +113,15 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     info.name = operationName(tool.operation.name);
     info.type = tool.operation.type;
     const operation = { ...tool.operation, variables };
-    const { documentChecks, executor, budget, turnOf } = subscriptions.deps;
+    const { documentChecks, executor, budget, acceptedScopes } = subscriptions.deps;
     const claim = budget.claim(identity);
     try {
       checkNames(tool, variables);
-      await documentChecks.checkOperation({ ...identity, scope: turnOf(identity.scope) }, operation, info);
+      await documentChecks.checkOperation(
+        { ...identity, scope: acceptedScopes.turnOf(identity.scope) },
+        operation,
+        info,
+      );
       const { data, errors } = await executor.single(operation, identity, signal, info, claim);
       const { parts } = responseMessage({ data, ...(errors && { errors }) }, claim);
       return answerOf(tool, parts.join(''), variables);

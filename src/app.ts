@@ -1,24 +1,21 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { GraphQLSchema } from 'graphql';
 import type { DestinationStream, Logger } from 'pino';
-import { hashOfKey } from './auth/credentials.js';
 import { createTeams, readTeams, type Teams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError, orCannotListen, reasonOf } from './config/configuration-error.js';
 import { countOf, describeChange, Reloadable } from './config/values.js';
 import { type Manifest, readManifest } from './graphql/limits/documents.js';
 import { startAdminListener } from './http/monitoring/admin-listener.js';
-import type { Orders } from './http/monitoring/admin-routes.js';
+import { createLifecycle } from './lib/lifecycle.js';
 import { exit, output } from './lib/output.js';
 import { createLogger } from './observability/logger.js';
 import { createMetrics } from './observability/metrics.js';
 import { createTelemetry } from './observability/telemetry.js';
 import { createWarnings } from './observability/warnings.js';
+import type { EmbeddedSandbox } from './sandbox/embedded.js';
 import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
-import type { Sandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
 import { createServer } from './server.js';
 import { createServices, type WorldSeams } from './services.js';
@@ -45,16 +42,16 @@ interface Listening {
 export async function buildApp(configured: Config, seams: Seams = {}) {
   const sandbox =
     configured.upstream.base === undefined
-      ? await (await import('./sandbox/server.js')).startSandbox(seams.sandbox)
+      ? await (await import('./sandbox/embedded.js')).embedSandbox(configured, seams.sandbox)
       : undefined;
-  const config = sandbox === undefined ? configured : withSandbox(configured, sandbox);
+  const config = sandbox?.config ?? configured;
   const log = createLogger(config.logLevel, seams.log);
   const metrics = createMetrics();
   const telemetry = createTelemetry(metrics, createWarnings(log));
   const tracing = config.traces ? (await loadTracing()).startTracing(telemetry) : undefined;
   const { teamsFile, persistedDocuments } = config;
   const teams = new Reloadable<Teams>(() =>
-    createTeams(teamsFile === undefined ? sandbox && demoTeams(sandbox) : readTeams(teamsFile)),
+    createTeams(teamsFile === undefined ? sandbox?.teams : readTeams(teamsFile)),
   );
   const documents = new Reloadable<Manifest>(() =>
     persistedDocuments.file === undefined ? new Map() : readManifest(persistedDocuments.file),
@@ -68,39 +65,26 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
     seams,
     report: (error, message) => log.error({ err: error }, message),
   });
-  // The key with every permission. Requests without a credential use it.
-  const demoKey = sandbox?.demo.keys.find(({ eventsMonitor }) => eventsMonitor)?.key;
-  let leaving: 'draining' | 'closing' | undefined;
-  let orders: Orders = { logLevel: config.logLevel, isDraining: false };
-  function obey(given: Orders): boolean {
-    if (leaving === 'closing') return false;
-    orders = given;
-    log.level = orders.logLevel;
-    leaving = orders.isDraining ? 'draining' : undefined;
-    app.server.off('request', closeAfterResponse);
-    // Each response is the last one of its connection, so that clients go elsewhere before requests are refused.
-    if (orders.isDraining) app.server.prependListener('request', closeAfterResponse);
-    return true;
-  }
+  const lifecycle = createLifecycle();
   const { app, readiness } = await createServer({
     ...built,
-    leaving: () => leaving,
+    lifecycle,
     config,
     schema,
     documents,
     metrics,
     log,
     tracing,
-    demoKey,
+    demoKey: sandbox?.demoKey,
     streams: seams.streams,
   });
 
+  // Before the listener that answers.
+  app.server.prependListener('request', (_, response) => {
+    if (lifecycle.endsConnections) response.shouldKeepAlive = false;
+  });
   app.addHook('onListen', async () => {
-    if (sandbox !== undefined) {
-      log.warn(
-        'The embedded sandbox runs: all data is invented, and a request to localhost without a credential uses its demo key',
-      );
-    }
+    if (sandbox !== undefined) log.warn(sandbox.warning);
     warnOfSettings(log, config);
   });
   let admin: Awaited<ReturnType<typeof startAdminListener>>;
@@ -119,14 +103,7 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
       const { host, port, reusePort } = config;
       const options = { host, port, reusePort };
       const address = await orCannotListen('HOST, PORT', host, port, app.listen(options));
-      admin = await startAdminListener({
-        config,
-        log,
-        readiness,
-        metrics: metrics.read,
-        orders: () => orders,
-        obey,
-      });
+      admin = await startAdminListener({ config, log, readiness, metrics: metrics.read, lifecycle });
       return { address, adminPort: admin?.port };
     },
     shutdown: config.shutdown,
@@ -142,20 +119,14 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
     },
     /** Closes everything. For `noticeMs` before that, it still serves, but `/readyz` says 503, so that a load balancer can choose another gateway. */
     async close(noticeMs = 0) {
-      if (noticeMs > 0) obey({ ...orders, isDraining: true });
-      leaving = 'closing';
+      lifecycle.leave();
       // No balancer asks before it gives a connection: new ones go to the other gateways of the port at once.
       if (config.reusePort) Server.prototype.close.call(app.server);
       await pause(noticeMs);
-      // A refusal itself leaves the connection open until its body was read: otherwise the client would see a broken connection.
-      app.server.off('request', closeAfterResponse);
+      lifecycle.close();
       await app.close();
     },
   };
-}
-
-function closeAfterResponse(_request: IncomingMessage, response: ServerResponse): void {
-  response.shouldKeepAlive = false;
 }
 
 /** Reads a file again, and logs how many entries it has now. If it is invalid, the value from before stays. */
@@ -208,28 +179,6 @@ function warnOfNode(log: Pick<Logger, 'warn'>): void {
   if (major < 22) log.warn(`Node ${major} gets no security fixes any more: run the gateway with Node 24`);
 }
 
-/** The operations that agents can call where the sandbox runs. */
-const sandboxOperations = fileURLToPath(new URL('../operations/', import.meta.url));
-
-/** The configuration with the addresses of the sandbox, and with its defaults for everything that is not set. */
-function withSandbox(config: Config, sandbox: Sandbox): Config {
-  return {
-    ...config,
-    upstream: { ...config.upstream, ...sandbox.addresses },
-    eventsSearchParam: config.eventsSearchParam ?? sandbox.eventsSearchParam,
-    keywordSuggestionPath: config.keywordSuggestionPath ?? sandbox.keywordSuggestionPath,
-    explain: config.explain ?? true,
-    mcp: { ...config.mcp, operations: config.mcp.operations ?? sandboxOperations },
-    exports: { ...config.exports, allowPrivateAddresses: config.exports.allowPrivateAddresses ?? true },
-  };
-}
-
-function demoTeams({ demo }: Sandbox) {
-  const { name, keys, emails, admins } = demo.team;
-  const listed = (member: string) => (keys.includes(member) ? hashOfKey(member) : member);
-  return [{ name, keys: keys.map(hashOfKey), emails, admins: admins.map(listed) }];
-}
-
 /**
  * Builds the gateway from the environment, listens, and prints a greeting. A configuration error is printed in one line, and the process exits with
  * status 1.
@@ -249,31 +198,19 @@ export async function start(env: Record<string, string | undefined>) {
 }
 
 function greeting(
-  listening: Listening,
+  { address: listening, adminPort }: Listening,
   { staticDir, introspection, mcp }: Config,
-  sandbox: Sandbox | undefined,
+  sandbox: EmbeddedSandbox | undefined,
 ): string {
   // For browsers, `localhost` and `127.0.0.1` are different sites, each with its own cookies. So that people use one of them, only `localhost` is printed.
-  const address = listening.address.replace('//127.0.0.1:', '//localhost:');
+  const address = listening.replace('//127.0.0.1:', '//localhost:');
   const graphiql = introspection ? ' (open it in a browser for GraphiQL)' : '';
-  const frontEnd = staticDir === undefined ? [] : [`Front end: ${address}/`];
-  const lines = [...frontEnd, `Market Intelligence Gateway: ${address}/graphql${graphiql}`];
-  if (mcp.operations !== undefined || sandbox !== undefined) lines.push(`Tools for agents (MCP): ${address}/mcp`);
-  if (listening.adminPort !== undefined) {
-    lines.push(`Probes and metrics: ${address.replace(/:\d+$/, `:${listening.adminPort}`)}/metrics`);
-  }
-  if (sandbox !== undefined) {
-    const { keys, users } = sandbox.demo;
-    lines.push(
-      '',
-      'UPSTREAM_BASE_URL is not set: a sandbox of the service is running. Requests without a credential use its first key.',
-      ...keys.map(({ key, description }) => `  key     ${key}  ${description}`),
-      ...users.map(({ email, password }) => `  user    ${email}  password ${password}`),
-      ...sandbox.data.markets.map(({ record }) => `  market  ${record.id}  ${record.name} (${record.review_status})`),
-      '',
-      'Try:',
-      `  curl -s ${address}/graphql -H 'content-type: application/json' -d '{"query":"{ events(first: 2) { totalCount nodes { title references { observation { title } } } } }"}'`,
-    );
-  }
+  const lines = [
+    ...(staticDir === undefined ? [] : [`Front end: ${address}/`]),
+    `Market Intelligence Gateway: ${address}/graphql${graphiql}`,
+    ...(mcp.operations === undefined ? [] : [`Tools for agents (MCP): ${address}/mcp`]),
+    ...(adminPort === undefined ? [] : [`Probes and metrics: ${address.replace(/:\d+$/, `:${adminPort}`)}/metrics`]),
+    ...(sandbox?.greeting(address) ?? []),
+  ];
   return `${lines.join('\n')}\n`;
 }

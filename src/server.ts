@@ -24,6 +24,7 @@ import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore } from './http/response-cache/store.js';
 import { registerStaticFiles } from './http/static-files.js';
 import { cacheBytes, memoryLimit } from './lib/heap.js';
+import type { Lifecycle } from './lib/lifecycle.js';
 import { createProxyHeaders } from './lib/network.js';
 import { oncePerValue } from './lib/run.js';
 import { createGauges, type Metrics } from './observability/metrics.js';
@@ -39,8 +40,7 @@ interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'genera
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly tracing: Tracing | undefined;
-  /** Why it wants no new traffic, although it could serve it; undefined: it does. */
-  readonly leaving: () => 'draining' | 'closing' | undefined;
+  readonly lifecycle: Pick<Lifecycle, 'unready'>;
   /** The API key of requests without a credential; undefined: they have none. */
   readonly demoKey: string | undefined;
   /** Limits and times of the subscription transports that a test replaces. */
@@ -58,7 +58,7 @@ const sdlOf = oncePerValue(
 
 /** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
 export async function createServer(deps: ServerDeps) {
-  const { config, schema, documents, services, metrics, log, tracing, demoKey, leaving, streams } = deps;
+  const { config, schema, documents, services, metrics, log, tracing, demoKey, lifecycle, streams } = deps;
   const { shared, generations, budget } = deps;
   const { telemetry, acceptedScopes } = services;
   const { introspection } = config;
@@ -143,7 +143,7 @@ export async function createServer(deps: ServerDeps) {
   app.addHook('preClose', async () => requestAdmission.close());
   const readiness = (): Readiness => {
     const status = requestAdmission.isOverloaded ? 'overloaded' : isPrepared() ? 'ready' : 'starting';
-    return { status: leaving() ?? status, silentMs: 0 };
+    return { status: lifecycle.unready ?? status, silentMs: 0 };
   };
   const readMetrics = async () => withReadiness(await metrics.read(), readiness());
   registerMonitoring(app, readiness, config.adminPort === undefined ? readMetrics : undefined);

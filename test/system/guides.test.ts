@@ -14,6 +14,7 @@ import { parse } from 'yaml';
 import { type Config, readConfig } from '../../src/config/config.js';
 import { maxDeliveryMs } from '../../src/domains/exports/delivery.js';
 import { answerAdmin } from '../../src/http/monitoring/admin-routes.js';
+import { createLifecycle } from '../../src/lib/lifecycle.js';
 import { createReceiver } from '../../src/receiver/server.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { callsInARow } from '../../src/server.js';
@@ -271,8 +272,7 @@ describe('docs/configuration.md', () => {
 /** What a thread of a gateway answers at `ADMIN_PORT`. */
 async function startAdmin() {
   const config = readConfig({ ADMIN_TOKEN: 'token' });
-  const orders = () => ({ logLevel: config.logLevel, isDraining: false });
-  const target = { config, orders, log: { warn() {} }, obey: () => true };
+  const target = { config, log: { level: config.logLevel, warn() {} }, lifecycle: createLifecycle() };
   const server = createHttpServer(async (request, response) => {
     const { method, url: path = '', headers } = request;
     const body = await readText(request);

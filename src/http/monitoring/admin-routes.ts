@@ -1,24 +1,16 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FastifyBaseLogger } from 'fastify';
+import type { Logger } from 'pino';
 import type { Config, Setting } from '../../config/config.js';
 import { logLevel } from '../../config/value-types.js';
 import type { Secret } from '../../config/values.js';
-
-/** What an operator has asked for since the start. */
-export interface Orders {
-  readonly logLevel: Config['logLevel'];
-  /** Whether it gets no new traffic, as in the notice before it closes, but does not close. */
-  readonly isDraining: boolean;
-}
+import type { Lifecycle } from '../../lib/lifecycle.js';
 
 /** What an operator sees and changes at `ADMIN_PORT`. */
 export interface AdminTarget {
   /** What changes something must carry `adminToken`; undefined: nothing can be changed. */
   readonly config: Config;
-  readonly log: Pick<FastifyBaseLogger, 'warn'>;
-  orders(): Orders;
-  /** Carries out orders. False where the gateway already closes. */
-  obey(orders: Orders): boolean;
+  readonly log: Pick<Logger, 'warn' | 'level'>;
+  readonly lifecycle: Pick<Lifecycle, 'drain' | 'unready'>;
 }
 
 /** A request to `ADMIN_PORT`, as its thread passes it on. */
@@ -47,34 +39,35 @@ const domainName = /\.[a-z]/i;
 
 /** Answers a request to `ADMIN_PORT` that its thread cannot answer alone. */
 export function answerAdmin(
-  target: AdminTarget,
+  { config, log, lifecycle }: AdminTarget,
   { method = '', path, host = '', authorization, body }: AdminRequest,
 ): AdminResponse {
-  const { settings, adminToken: token } = target.config;
-  const orders = target.orders();
+  const { settings, adminToken: token } = config;
   const methods = methodsOf.get(path);
   if (methods === undefined) return refusal(404, 'there is nothing at this address');
   if (!methods.includes(method)) return refusal(405, `use ${methods.join(' or ')}`);
   if (domainName.test(host)) return refusal(403, 'use an IP address, or a host name without a dot');
-  if (path === '/config') return response(200, withLogLevel(settings, orders));
+  if (path === '/config') return response(200, withLogLevel(settings, log.level));
   if (token === undefined) return refusal(403, 'ADMIN_TOKEN is not set: nothing can be changed here');
   if (!isToken(authorization, token)) return refusal(401, 'send ADMIN_TOKEN as Authorization: Bearer');
   const wanted = path === '/drain' ? { isDraining: method === 'POST' } : levelIn(body);
   if (wanted === undefined) return refusal(400, 'send {"level": "info"}, or another level of LOG_LEVEL');
-  if (!target.obey({ ...orders, ...wanted })) return refusal(409, 'the gateway is closing');
-  target.log.warn(wanted, `${method} ${path}`);
+  if (lifecycle.unready === 'closing') return refusal(409, 'the gateway is closing');
+  if ('logLevel' in wanted) log.level = wanted.logLevel;
+  else lifecycle.drain(wanted.isDraining);
+  log.warn(wanted, `${method} ${path}`);
   return response(200, wanted);
 }
 
 const response = (status: number, body: unknown): AdminResponse => ({ status, body: JSON.stringify(body) });
 const refusal = (status: number, words: string) => response(status, { status: words });
 
-const withLogLevel = (settings: readonly Setting[], { logLevel: value }: Orders) =>
+const withLogLevel = (settings: readonly Setting[], value: string) =>
   settings.map(setting =>
     setting.name === 'LOG_LEVEL' && setting.value !== value ? { ...setting, value, source: 'admin' } : setting,
   );
 
-function levelIn(body: string): Pick<Orders, 'logLevel'> | undefined {
+function levelIn(body: string): { readonly logLevel: Config['logLevel'] } | undefined {
   try {
     return { logLevel: logLevel.parse(JSON.parse(body).level) };
   } catch {

@@ -27,7 +27,7 @@ import { cacheBytes, memoryLimit } from './lib/heap.js';
 import type { Lifecycle } from './lib/lifecycle.js';
 import { createProxyHeaders } from './lib/network.js';
 import { oncePerValue } from './lib/run.js';
-import { createGauges, type Metrics } from './observability/metrics.js';
+import type { Metrics } from './observability/metrics.js';
 import { createOperationNames, type Tracing } from './observability/operation-info.js';
 import type { BuiltServices } from './services.js';
 import { registerSubscriptions, type SubscriptionOptions } from './subscriptions/transports.js';
@@ -202,48 +202,17 @@ function addGauges(
   requestAdmission: RequestAdmission,
   concurrency: ConcurrencyLimit,
 ): void {
-  const add = createGauges(metrics.registry);
-  add(
-    'gateway_memory_ratio',
-    'Resident memory as a share of what the process takes with a full heap',
-    () => process.memoryUsage.rss() / memoryLimit,
-  );
-  add(
-    'gateway_held_bytes',
-    'Bytes of records that running operations have read, of responses that clients have not received yet, and of what clients have sent',
-    () => budget.held,
-  );
-  add(
-    'gateway_requests_in_flight',
-    'Requests that are being answered, without streams',
-    () => requestAdmission.inFlight,
-  );
-  add(
-    'gateway_operations_running',
-    'Operations that are being executed; the response cache answers the others',
-    () => concurrency.running,
-  );
-  add(
-    'gateway_operations_limit',
-    'Operations that may be executed at once; it follows the delay of the event loop',
-    () => concurrency.limit,
-  );
-  add(
-    'gateway_breaker_open',
-    'For how many credentials a circuit breaker is open, by endpoint family that was called',
-    upstream.openBreakers,
-    'family',
-  );
-  add(
-    'gateway_credentials',
-    'Credentials that the service has accepted, with a call in the last 45 seconds, by the outcome of the latest: accepted, or refused (401 or 403)',
-    () => ({ ...acceptedScopes.recent() }),
-    'latest',
-  );
-  add(
-    'gateway_sealed_under_old_secret',
-    'Sessions used in the last 15 minutes, and headers and signing secrets of endpoints and the signatures of teams in the registry, that were made with a SESSION_SECRET other than the first',
-    async () => ({ session: sessions.outdated(), endpoint: await exports.outdated().catch(() => undefined) }),
-    'kind',
-  );
+  const { readGauge } = metrics;
+  readGauge('gateway_memory_ratio', () => process.memoryUsage.rss() / memoryLimit);
+  readGauge('gateway_held_bytes', () => budget.held);
+  readGauge('gateway_requests_in_flight', () => requestAdmission.inFlight);
+  readGauge('gateway_operations_running', () => concurrency.running);
+  readGauge('gateway_operations_limit', () => concurrency.limit);
+  readGauge('gateway_breaker_open', upstream.openBreakers, 'family');
+  readGauge('gateway_credentials', () => ({ ...acceptedScopes.recent() }), 'latest');
+  const outdated = async () => ({
+    session: sessions.outdated(),
+    endpoint: await exports.outdated().catch(() => undefined),
+  });
+  readGauge('gateway_sealed_under_old_secret', outdated, 'kind');
 }

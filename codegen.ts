@@ -13,9 +13,9 @@ const config: CodegenConfig = {
     avoidOptionals: { defaultValue: true },
     scalars: {
       ID: { input: 'string', output: 'string' },
-      DateTime: { input: 'string', output: '../data/upstream/schema-drift.js#ReadTime' },
-      Float: { input: 'number', output: '../data/upstream/schema-drift.js#ReadNumber' },
-      Int: { input: 'number', output: '../data/upstream/schema-drift.js#ReadNumber' },
+      DateTime: { input: 'string', output: '../data/parsing.js#ReadTime' },
+      Float: { input: 'number', output: '../data/parsing.js#ReadNumber' },
+      Int: { input: 'number', output: '../data/parsing.js#ReadNumber' },
       DateOrDateTime: 'string',
       Vector: { input: 'never', output: '../data/vector.js#Vector' },
       JSONObject: 'Record<string, unknown>',

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { utcTime } from '../src/data/upstream/schema-drift.js';
+import { utcTime } from '../src/data/parsing.js';
 import { csvExport } from '../src/domains/companies/model.js';
 import { observation, eventPage as pageModel } from '../src/domains/events/model.js';
 import { marketRecord } from '../src/domains/markets/model.js';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { present } from '../src/data/upstream/schema-drift.js';
+import { present } from '../src/data/parsing.js';
 import {
   estimatedEnd,
   measured,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Dispatcher } from 'undici';
+import { vector } from '../src/data/parsing.js';
 import { Exchange } from '../src/data/upstream/exchange.js';
 import {
   cutNumberArrays,
@@ -11,7 +12,6 @@ import {
   replyText,
 } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
-import { vector } from '../src/data/upstream/schema-drift.js';
 import { UpstreamInvalidResponse } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { cpuTimeOf } from './support/cpu-time.js';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { webUrl } from '../src/data/upstream/schema-drift.js';
+import { webUrl } from '../src/data/parsing.js';
 import { browserUrl } from '../src/domains/exports/endpoint-response.js';
 import { parseWebUrl } from '../src/lib/web-url.js';
 

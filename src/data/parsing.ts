@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { type UnreadableRecord, UpstreamInvalidResponse } from '../../errors.js';
-import { oncePerValue } from '../../lib/run.js';
-import { completeTime, maxTimeLength, readTime } from '../../lib/time.js';
-import { parseWebUrl } from '../../lib/web-url.js';
-import { Vector } from '../vector.js';
+import { type UnreadableRecord, UpstreamInvalidResponse } from '../errors.js';
+import { oncePerValue } from '../lib/run.js';
+import { completeTime, maxTimeLength, readTime } from '../lib/time.js';
+import { parseWebUrl } from '../lib/web-url.js';
+import { Vector } from './vector.js';
 
 /** Where a body deviates from the specification: each field by name (`Event.title`), and how many records cannot be read because of it. */
 export interface SchemaDrift {

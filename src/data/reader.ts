@@ -6,10 +6,10 @@ import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
 import { keysOf, marketTag, type ScopedKey } from './cache/keys.js';
 import type { Lifetime, Load, Loaded, Lookup, LookupResult, ReceiveOutcome } from './cache/lookup.js';
+import { parseLenient, type SchemaDrift } from './parsing.js';
 import { contentOf } from './upstream/call-errors.js';
 import { type Reply, replyText } from './upstream/reply.js';
 import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
-import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
 
 /** A parsed body, with its embeddings exactly if the request wants vectors. */

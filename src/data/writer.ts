@@ -3,12 +3,12 @@ import type { AcceptedScopes, Scope } from '../auth/credentials.js';
 import { Conflict, Forbidden, Unauthenticated, UpstreamFailure, UpstreamInvalidResponse } from '../errors.js';
 import type { WriteEffect } from './cache/generations.js';
 import { marketTag } from './cache/keys.js';
+import { parseLenient, type SchemaDrift } from './parsing.js';
 import type { ReaderDeps } from './reader.js';
 import type { StartedRuns } from './started-runs.js';
 import { contentOf } from './upstream/call-errors.js';
 import { type Reply, replyText } from './upstream/reply.js';
 import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
-import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 
 /** One write to the service, as a value: which request to send, and what its success looks like. */
 export interface Write<T> {

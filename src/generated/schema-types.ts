@@ -1,5 +1,5 @@
-import type { ReadNumber } from '../data/upstream/schema-drift.js';
-import type { ReadTime } from '../data/upstream/schema-drift.js';
+import type { ReadNumber } from '../data/parsing.js';
+import type { ReadTime } from '../data/parsing.js';
 import type { Vector } from '../data/vector.js';
 export type Maybe<T> = T | null;
 export type InputMaybe<T> = Maybe<T>;

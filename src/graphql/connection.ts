@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isLeftOut, type LeftOut, listed, presentOnce } from '../data/upstream/schema-drift.js';
+import { isLeftOut, type LeftOut, listed, presentOnce } from '../data/parsing.js';
 import { BadUserInput } from '../errors.js';
 import { pageSize } from './input.js';
 

@@ -7,7 +7,7 @@ import {
   type ValueNode,
   valueFromASTUntyped,
 } from 'graphql';
-import { isUnreadable } from '../data/upstream/schema-drift.js';
+import { isUnreadable } from '../data/parsing.js';
 import { Vector } from '../data/vector.js';
 import { UpstreamInvalidResponse } from '../errors.js';
 import { ResponseVector } from './response-text.js';

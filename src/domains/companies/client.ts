@@ -1,6 +1,6 @@
 import type { Scope } from '../../auth/credentials.js';
+import { isLeftOut, presentOnce } from '../../data/parsing.js';
 import { marketRead, type Reader } from '../../data/reader.js';
-import { isLeftOut, presentOnce } from '../../data/upstream/schema-drift.js';
 import type { Write } from '../../data/writer.js';
 import { BadUserInput } from '../../errors.js';
 import type { CompanyPageInput, CompanySelection } from '../../generated/schema-types.js';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isLeftOut, known, type LeftOut, present } from '../../data/upstream/schema-drift.js';
+import { isLeftOut, known, type LeftOut, present } from '../../data/parsing.js';
 import { BadUserInput } from '../../errors.js';
 import type { CompanyFilter, CompanyOrder, FloatRange } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';

@@ -1,14 +1,5 @@
 import { z } from 'zod';
-import {
-  listIn,
-  readable,
-  records,
-  requiredRecords,
-  tolerant,
-  unwrapped,
-  webUrl,
-  withAttributes,
-} from '../../data/upstream/schema-drift.js';
+import * as parse from '../../data/parsing.js';
 import { domainKey } from '../../lib/domain.js';
 import { oncePerValue } from '../../lib/run.js';
 
@@ -16,41 +7,44 @@ const text = z.string();
 
 const naics = z.object({
   code: z.union([text, z.int().transform(String)]),
-  name: tolerant('Company.naics.name', text),
-  level: readable('Company.naics.level', z.int32()),
-  isPrimary: tolerant('Company.naics.isPrimary', z.boolean()),
+  name: parse.tolerant('Company.naics.name', text),
+  level: parse.readable('Company.naics.level', z.int32()),
+  isPrimary: parse.tolerant('Company.naics.isPrimary', z.boolean()),
 });
 
 const known = z.object({
   domain: text.min(1),
-  name: tolerant('Company.name', text),
-  description: tolerant('Company.description', text),
+  name: parse.tolerant('Company.name', text),
+  description: parse.tolerant('Company.description', text),
   /** The rank of the company in exports (docs/upstream-api.md: Outbound request body). */
-  score: readable('Company.score', z.number()),
-  overallMomentum: readable('Company.overallMomentum', z.number()),
-  contactNumber: tolerant('Company.contactNumber', text),
-  contactEmail: tolerant('Company.contactEmail', text),
-  actualRevenue: readable('Company.actualRevenue', z.number()),
-  naics: records('Company.naics', naics),
-  operatesIn: records('Company.operatesIn', text.toLowerCase()),
-  dunsNumbers: records('Company.dunsNumbers', text),
-  reviewStatus: tolerant('Company.reviewStatus', text),
+  score: parse.readable('Company.score', z.number()),
+  overallMomentum: parse.readable('Company.overallMomentum', z.number()),
+  contactNumber: parse.tolerant('Company.contactNumber', text),
+  contactEmail: parse.tolerant('Company.contactEmail', text),
+  actualRevenue: parse.readable('Company.actualRevenue', z.number()),
+  naics: parse.records('Company.naics', naics),
+  operatesIn: parse.records('Company.operatesIn', text.toLowerCase()),
+  dunsNumbers: parse.records('Company.dunsNumbers', text),
+  reviewStatus: parse.tolerant('Company.reviewStatus', text),
 });
 
 /** A company record (docs/upstream-api.md: Company record). `attributes` holds the fields that the specification does not name. */
-const company = withAttributes(known);
+const company = parse.withAttributes(known);
 
 export type CompanyRecord = z.output<typeof company>;
 
 /** The companies of a market. The specification does not show the body: a list is accepted, bare or under `data` or `companies`. */
-export const companyList = z.preprocess(body => listIn(body, 'companies'), requiredRecords('Company', company));
+export const companyList = z.preprocess(
+  body => parse.listIn(body, 'companies'),
+  parse.requiredRecords('Company', company),
+);
 
 /** A company may hold 10,000 values. */
 const perPiece = 10;
 
 /** The same body in pieces of 10 companies. A body without a list is one piece. */
 export function companyPieces(body: unknown): readonly unknown[] {
-  const list = listIn(body, 'companies');
+  const list = parse.listIn(body, 'companies');
   if (!Array.isArray(list)) return [body];
   return Array.from({ length: Math.ceil(list.length / perPiece) }, (_, index) =>
     list.slice(index * perPiece, (index + 1) * perPiece),
@@ -61,7 +55,7 @@ const jsonObject = z.record(text, z.unknown());
 
 /** The ESG data of a market. The specification does not show the body: the object itself, or the content of `data`. A list stays under `data`. */
 export const esgData = z.preprocess(body => {
-  const content = unwrapped(body);
+  const content = parse.unwrapped(body);
   return Array.isArray(content) ? { data: content } : content;
 }, jsonObject);
 
@@ -69,7 +63,7 @@ export type Esg = z.output<typeof esgData>;
 
 /** The body of a CSV export (docs/upstream-api.md: Markets interface). */
 export const csvExport = z
-  .preprocess(unwrapped, z.object({ downloadLink: webUrl }))
+  .preprocess(parse.unwrapped, z.object({ downloadLink: parse.webUrl }))
   .transform(({ downloadLink }) => downloadLink);
 
 /** The parts of a market's ESG data by what identifies the domain of their company. Computed once for each body. */

@@ -1,6 +1,6 @@
 import { jobsTag } from '../../data/cache/keys.js';
+import { mapPresent, present, receipt } from '../../data/parsing.js';
 import { marketRead, type Read, type Reader } from '../../data/reader.js';
-import { mapPresent, present, receipt } from '../../data/upstream/schema-drift.js';
 import type { Write } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 import { measured } from './estimate.js';

@@ -1,4 +1,4 @@
-import { known, type LeftOut, mapPresent, present } from '../../data/upstream/schema-drift.js';
+import { known, type LeftOut, mapPresent, present } from '../../data/parsing.js';
 import type { Job } from './model.js';
 
 /** The first progress of a job that the gateways saw, and when, in milliseconds since 1970. */

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { jobsTag, marketTag } from '../../data/cache/keys.js';
+import { known, mapPresent, present } from '../../data/parsing.js';
 import type { Polling } from '../../data/polling/polling.js';
 import { readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
-import { known, mapPresent, present } from '../../data/upstream/schema-drift.js';
 import type { WriterDeps } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 import { timeNow } from '../../lib/clock.js';

@@ -1,24 +1,10 @@
 import { z } from 'zod';
-import {
-  identifier,
-  type LeftOut,
-  listIn,
-  memberOr,
-  present,
-  readable,
-  records,
-  requiredRecords,
-  tolerant,
-  unwrapped,
-  utcTime,
-  withAttributes,
-  withSomeOf,
-} from '../../data/upstream/schema-drift.js';
+import * as parse from '../../data/parsing.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 
 const text = z.string();
 
-const endTime = readable('Job.endTime', utcTime);
+const endTime = parse.readable('Job.endTime', parse.utcTime);
 
 /** A job has ended if an end time is set, even if that time cannot be parsed. */
 const end = z
@@ -31,11 +17,11 @@ const end = z
 
 const job = z
   .object({
-    jobId: identifier,
-    workflowName: tolerant('Job.workflowName', text),
-    jobProgress: readable('Job.jobProgress', z.number()),
-    status: tolerant('Job.status', text),
-    startTime: readable('Job.startTime', utcTime),
+    jobId: parse.identifier,
+    workflowName: parse.tolerant('Job.workflowName', text),
+    jobProgress: parse.readable('Job.jobProgress', z.number()),
+    status: parse.tolerant('Job.status', text),
+    startTime: parse.readable('Job.startTime', parse.utcTime),
     endTime: end,
   })
   .transform(({ jobId, jobProgress, endTime, ...rest }) => ({
@@ -53,47 +39,47 @@ export interface Job extends z.output<typeof job> {
   readonly completion: number | null;
 }
 
-export type Jobs = readonly (Job | LeftOut)[];
+export type Jobs = readonly (Job | parse.LeftOut)[];
 
 /** The jobs of a market (docs/upstream-api.md: Discovery workflow): a list, bare or under `data` or `jobs`. */
-export const jobList = z.preprocess(body => listIn(body, 'jobs'), requiredRecords('Job', job));
+export const jobList = z.preprocess(body => parse.listIn(body, 'jobs'), parse.requiredRecords('Job', job));
 
 /** The jobs that a write has started. A list that is empty, or has no job that can be read, says only under `data` that there are none. */
 export const startedJobs = z.union([
-  jobList.refine(jobs => present(jobs).length > 0),
+  jobList.refine(jobs => parse.present(jobs).length > 0),
   z.object({ data: z.tuple([]) }).transform(() => []),
 ]);
 
 const keywordLists = <T extends z.ZodType>(name: string, keyword: T) =>
   z.object({
-    features: records(`${name}.features`, keyword),
-    user: records(`${name}.user`, keyword),
-    synonyms: records(`${name}.synonyms`, keyword),
-    irrelevant: records(`${name}.irrelevant`, keyword),
+    features: parse.records(`${name}.features`, keyword),
+    user: parse.records(`${name}.user`, keyword),
+    synonyms: parse.records(`${name}.synonyms`, keyword),
+    irrelevant: parse.records(`${name}.irrelevant`, keyword),
   });
 
 const keywords = keywordLists('SearchCriteria.keywords', text);
 
-const allKeywords = withAttributes(keywords);
+const allKeywords = parse.withAttributes(keywords);
 
 export type SearchKeywords = z.output<typeof allKeywords>;
 
 const location = z.object({
   countryCode: text.regex(/^[A-Za-z]{2}$/),
-  countryName: tolerant('SearchCriteria.locations.countryName', text),
+  countryName: parse.tolerant('SearchCriteria.locations.countryName', text),
 });
 
 const known = z.object({
-  userPrompt: tolerant('SearchCriteria.userPrompt', text),
-  marketName: tolerant('SearchCriteria.marketName', text),
-  marketType: tolerant('SearchCriteria.marketType', text),
-  marketRole: tolerant('SearchCriteria.marketRole', text),
-  keywords: tolerant('SearchCriteria.keywords', allKeywords),
-  seedDomains: records('SearchCriteria.seedDomains', text),
-  projectKind: tolerant('SearchCriteria.projectKind', text),
-  locations: records('SearchCriteria.locations', withAttributes(location)),
-  count: readable('SearchCriteria.count', z.int32().min(1)),
-  performSearch: tolerant('SearchCriteria.performSearch', z.boolean()),
+  userPrompt: parse.tolerant('SearchCriteria.userPrompt', text),
+  marketName: parse.tolerant('SearchCriteria.marketName', text),
+  marketType: parse.tolerant('SearchCriteria.marketType', text),
+  marketRole: parse.tolerant('SearchCriteria.marketRole', text),
+  keywords: parse.tolerant('SearchCriteria.keywords', allKeywords),
+  seedDomains: parse.records('SearchCriteria.seedDomains', text),
+  projectKind: parse.tolerant('SearchCriteria.projectKind', text),
+  locations: parse.records('SearchCriteria.locations', parse.withAttributes(location)),
+  count: parse.readable('SearchCriteria.count', z.int32().min(1)),
+  performSearch: parse.tolerant('SearchCriteria.performSearch', z.boolean()),
 });
 
 /** The members that the specification names, of search criteria and of the objects within. All others are `attributes`. */
@@ -101,7 +87,7 @@ export const criteriaMembers = Object.keys(known.shape);
 export const keywordMembers = Object.keys(keywords.shape);
 export const locationMembers = Object.keys(location.shape);
 
-const criteriaRecord = withSomeOf(criteriaMembers, withAttributes(known));
+const criteriaRecord = parse.withSomeOf(criteriaMembers, parse.withAttributes(known));
 
 /** Search criteria (docs/upstream-api.md: Search criteria). `attributes` holds the fields that the specification does not name. */
 export type SearchCriteria = z.output<typeof criteriaRecord>;
@@ -115,7 +101,7 @@ export const searchCriteriaHistory = z.preprocess(
     const list = criteriaIn(body);
     return Array.isArray(list) ? list.map(criteriaIn) : list;
   },
-  requiredRecords('SearchCriteria', criteriaRecord),
+  parse.requiredRecords('SearchCriteria', criteriaRecord),
 );
 
 /** The result of a start while a discovery is running. Its jobs are read when they are selected. */
@@ -127,13 +113,13 @@ export interface DiscoveryAlreadyRunning {
 const suggestion = z.union([text, z.object({ keyword: text }).transform(({ keyword }) => keyword)]);
 
 /** Suggestions in categories: the lists of keywords in criteria. */
-const categories = withAttributes(keywordLists('keyword', suggestion)).transform(suggested => ({
+const categories = parse.withAttributes(keywordLists('keyword', suggestion)).transform(suggested => ({
   keywords: [...suggested.features, ...suggested.user, ...suggested.synonyms],
   suggested,
 }));
 
 /** Suggestions without categories. */
-const singleList = requiredRecords('keyword', suggestion).transform(keywords => ({ keywords, suggested: null }));
+const singleList = parse.requiredRecords('keyword', suggestion).transform(keywords => ({ keywords, suggested: null }));
 
 /** Suggested keywords: a list, bare or under any member, or several as in the keywords of criteria. The specification does not show the body. */
 export const suggestedKeywords = z.preprocess(
@@ -155,5 +141,5 @@ export const suggestedKeywords = z.preprocess(
 export type SuggestedKeywords = z.output<typeof suggestedKeywords>;
 
 function criteriaIn(body: unknown): unknown {
-  return memberOr(unwrapped(body), 'searchCriteria');
+  return parse.memberOr(parse.unwrapped(body), 'searchCriteria');
 }

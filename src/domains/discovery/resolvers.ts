@@ -1,6 +1,6 @@
 import type { Context } from '../../context.js';
+import { listed, present } from '../../data/parsing.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
-import { listed, present } from '../../data/upstream/schema-drift.js';
 import type { Write } from '../../data/writer.js';
 import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';

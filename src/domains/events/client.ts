@@ -1,6 +1,6 @@
 import { eventsTag } from '../../data/cache/keys.js';
+import { mapPresent, present } from '../../data/parsing.js';
 import type { Fetch, Parsed, Read } from '../../data/reader.js';
-import { mapPresent, present } from '../../data/upstream/schema-drift.js';
 import { Vector } from '../../data/vector.js';
 import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
 import { maxPageSize } from '../../graphql/input.js';

@@ -1,4 +1,4 @@
-import { isLeftOut, known, type LeftOut, present } from '../../data/upstream/schema-drift.js';
+import { isLeftOut, known, type LeftOut, present } from '../../data/parsing.js';
 import { UpstreamBadInput } from '../../errors.js';
 import { maxPageSize } from '../../graphql/input.js';
 import type { EventQuery } from './client.js';

@@ -1,6 +1,6 @@
 import DataLoader from 'dataloader';
+import type { LeftOut } from '../../data/parsing.js';
 import type { Reader } from '../../data/reader.js';
-import type { LeftOut } from '../../data/upstream/schema-drift.js';
 import type { EventInterval } from '../../generated/schema-types.js';
 import { type PageRequest, windowOf } from '../../graphql/connection.js';
 import { maxPageSize } from '../../graphql/input.js';

@@ -1,19 +1,5 @@
 import { z } from 'zod';
-import {
-  closedSet,
-  known,
-  type LeftOut,
-  listedNumber,
-  present,
-  readable,
-  records,
-  requiredRecords,
-  tolerant,
-  unwrapped,
-  utcTime,
-  vector,
-  webUrl,
-} from '../../data/upstream/schema-drift.js';
+import * as parse from '../../data/parsing.js';
 import type { Vector } from '../../data/vector.js';
 
 const text = z.string();
@@ -35,89 +21,89 @@ const entityTypes = { company: 'COMPANY', category: 'CATEGORY', country: 'COUNTR
 const score = z.int().min(0).max(3);
 
 const quantity = z.object({
-  operator: tolerant('Event.quantity.operator', closedSet(operators)),
-  values: z.array(listedNumber('Event.quantity.values')),
+  operator: parse.tolerant('Event.quantity.operator', parse.closedSet(operators)),
+  values: z.array(parse.listedNumber('Event.quantity.values')),
   unit: text,
 });
 
 const affectedDatapoint = z.object({
   name: text,
-  subject: tolerant('Event.affectedDatapoints.subject', text),
-  direction: tolerant('Event.affectedDatapoints.direction', closedSet(directions)),
-  quantity: tolerant('Event.affectedDatapoints.quantity', quantity),
+  subject: parse.tolerant('Event.affectedDatapoints.subject', text),
+  direction: parse.tolerant('Event.affectedDatapoints.direction', parse.closedSet(directions)),
+  quantity: parse.tolerant('Event.affectedDatapoints.quantity', quantity),
 });
 
 const alertType = z.object({
   name: text,
-  mappedFrom: tolerant('Event.alertTypes.mappedFrom', text),
-  method: tolerant('Event.alertTypes.method', text),
-  similarity: readable('Event.alertTypes.similarity', z.number()),
-  rationale: tolerant('Event.alertTypes.rationale', text),
+  mappedFrom: parse.tolerant('Event.alertTypes.mappedFrom', text),
+  method: parse.tolerant('Event.alertTypes.method', text),
+  similarity: parse.readable('Event.alertTypes.similarity', z.number()),
+  rationale: parse.tolerant('Event.alertTypes.rationale', text),
 });
 
 const impact = z.object({
-  likelihood: readable('Event.impactedEntities.impact.likelihood', score),
-  severity: readable('Event.impactedEntities.impact.severity', score),
-  rationale: tolerant('Event.impactedEntities.impact.rationale', text),
+  likelihood: parse.readable('Event.impactedEntities.impact.likelihood', score),
+  severity: parse.readable('Event.impactedEntities.impact.severity', score),
+  rationale: parse.tolerant('Event.impactedEntities.impact.rationale', text),
 });
 
 const impactedEntity = z.object({
   name: text,
-  entityType: tolerant('Event.impactedEntities.entityType', text),
-  mappedFrom: tolerant('Event.impactedEntities.mappedFrom', text),
-  impact: tolerant('Event.impactedEntities.impact', impact),
+  entityType: parse.tolerant('Event.impactedEntities.entityType', text),
+  mappedFrom: parse.tolerant('Event.impactedEntities.mappedFrom', text),
+  impact: parse.tolerant('Event.impactedEntities.impact', impact),
 });
 
 const taxonomicMatches = z.object({
-  affectedDatapoints: records('Event.affectedDatapoints', affectedDatapoint),
-  alertTypes: records('Event.alertTypes', alertType),
-  impactedEntities: records('Event.impactedEntities', impactedEntity),
+  affectedDatapoints: parse.records('Event.affectedDatapoints', affectedDatapoint),
+  alertTypes: parse.records('Event.alertTypes', alertType),
+  impactedEntities: parse.records('Event.impactedEntities', impactedEntity),
 });
 
 const vectorIndex = z.object({
-  anchorText: tolerant('Event.vectorIndex.anchorText', text),
+  anchorText: parse.tolerant('Event.vectorIndex.anchorText', text),
   /** Null if it was not selected: it is then cut from the body before parsing. */
-  embeddings: tolerant('Event.vectorIndex.embeddings', vector),
-  embeddingsModelName: tolerant('Event.vectorIndex.embeddingsModelName', text),
+  embeddings: parse.tolerant('Event.vectorIndex.embeddings', parse.vector),
+  embeddingsModelName: parse.tolerant('Event.vectorIndex.embeddingsModelName', text),
 });
 
 const timestamps = z.object({
-  published: readable('Event.timestamps.published', utcTime),
-  recordedStart: readable('Event.timestamps.recordedStart', utcTime),
-  recordedEnd: readable('Event.timestamps.recordedEnd', utcTime),
-  projectedStart: readable('Event.timestamps.projectedStart', utcTime),
-  projectedEnd: readable('Event.timestamps.projectedEnd', utcTime),
+  published: parse.readable('Event.timestamps.published', parse.utcTime),
+  recordedStart: parse.readable('Event.timestamps.recordedStart', parse.utcTime),
+  recordedEnd: parse.readable('Event.timestamps.recordedEnd', parse.utcTime),
+  projectedStart: parse.readable('Event.timestamps.projectedStart', parse.utcTime),
+  projectedEnd: parse.readable('Event.timestamps.projectedEnd', parse.utcTime),
 });
 
 const unknownTimes = timestamps.parse({});
 
 const reference = z
-  .object({ _id: text, title: text, url: tolerant('Event.references.url', webUrl) })
+  .object({ _id: text, title: text, url: parse.tolerant('Event.references.url', parse.webUrl) })
   .transform(({ _id, ...rest }) => ({ id: _id, ...rest }));
 
 const keyword = z.object({
-  keyword: tolerant('Event.eventSearchKeywords.keyword', text),
-  propertySource: tolerant('Event.eventSearchKeywords.propertySource', text),
+  keyword: parse.tolerant('Event.eventSearchKeywords.keyword', text),
+  propertySource: parse.tolerant('Event.eventSearchKeywords.propertySource', text),
 });
 
 const relevantEntity = z.object({
-  name: tolerant('Event.relevantEntities.name', text),
-  entityType: tolerant('Event.relevantEntities.entityType', closedSet(entityTypes)),
-  propertySource: tolerant('Event.relevantEntities.propertySource', text),
+  name: parse.tolerant('Event.relevantEntities.name', text),
+  entityType: parse.tolerant('Event.relevantEntities.entityType', parse.closedSet(entityTypes)),
+  propertySource: parse.tolerant('Event.relevantEntities.propertySource', text),
 });
 
 const event = z
   .object({
     _id: text,
-    title: tolerant('Event.title', text),
-    summary: tolerant('Event.summary', text),
-    vectorIndex: tolerant('Event.vectorIndex', vectorIndex),
-    eventSearchKeywords: records('Event.eventSearchKeywords', keyword),
-    relevantEntities: records('Event.relevantEntities', relevantEntity),
-    timestamps: tolerant('Event.timestamps', timestamps),
-    references: records('Event.references', reference),
-    lastUpdated: readable('Event.lastUpdated', utcTime),
-    taxonomicMatches: tolerant('Event.taxonomicMatches', taxonomicMatches),
+    title: parse.tolerant('Event.title', text),
+    summary: parse.tolerant('Event.summary', text),
+    vectorIndex: parse.tolerant('Event.vectorIndex', vectorIndex),
+    eventSearchKeywords: parse.records('Event.eventSearchKeywords', keyword),
+    relevantEntities: parse.records('Event.relevantEntities', relevantEntity),
+    timestamps: parse.tolerant('Event.timestamps', timestamps),
+    references: parse.records('Event.references', reference),
+    lastUpdated: parse.readable('Event.lastUpdated', parse.utcTime),
+    taxonomicMatches: parse.tolerant('Event.taxonomicMatches', taxonomicMatches),
   })
   .transform(({ _id, taxonomicMatches, timestamps, ...rest }) => ({
     id: _id,
@@ -133,12 +119,12 @@ export type Event = z.output<typeof event>;
 
 /** The highest score of the impacted entities of an event; null if none has one. */
 export function highestScore({ impactedEntities }: Event, score: 'severity' | 'likelihood'): number | null {
-  const scores = present(impactedEntities).flatMap(({ impact }) => known(impact?.[score]) ?? []);
+  const scores = parse.present(impactedEntities).flatMap(({ impact }) => parse.known(impact?.[score]) ?? []);
   return scores.length === 0 ? null : Math.max(...scores);
 }
 
 /** When an event was last updated, in milliseconds since 1970; 0 where it is not known. */
-export const updatedAt = ({ lastUpdated }: Event): number => Date.parse(known(lastUpdated) ?? '') || 0;
+export const updatedAt = ({ lastUpdated }: Event): number => Date.parse(parse.known(lastUpdated) ?? '') || 0;
 
 /** An event with another embedding, where it can have one. */
 export function withVector(event: Event, embeddings: Vector | null): Event {
@@ -166,9 +152,9 @@ export const eventPage = z.compile(
         totalPages: z.number(),
         currentPage: z.number(),
         pageSize: z.number(),
-        unfilteredTotalItems: readable('Events.meta.unfilteredTotalItems', count),
+        unfilteredTotalItems: parse.readable('Events.meta.unfilteredTotalItems', count),
       }),
-      data: requiredRecords('Event', event),
+      data: parse.requiredRecords('Event', event),
     })
     .transform(({ meta, data }) => ({ events: data, ...meta })),
 );
@@ -181,7 +167,7 @@ export interface ListPosition {
 
 /** A page of events, and the size of the list. */
 export interface EventPage extends Pick<z.output<typeof eventPage>, 'totalItems' | 'unfilteredTotalItems'> {
-  readonly events: readonly (Event | LeftOut)[];
+  readonly events: readonly (Event | parse.LeftOut)[];
   /** What the list had just before the page was read, without the range of the query; undefined if that was not wanted. */
   readonly position?: ListPosition | undefined;
 }
@@ -195,26 +181,26 @@ export interface EventExtras {
 const observationRecord = z
   .object({
     _id: text,
-    dedupeId: tolerant('Observation.dedupeId', text),
-    sourceService: tolerant('Observation.sourceService', text),
-    title: tolerant('Observation.title', text),
-    content: records('Observation.content', text),
-    textEmbedding: tolerant('Observation.textEmbedding', vector),
-    weight: readable('Observation.weight', z.record(text, z.number())),
-    publishedAt: readable('Observation.publishedAt', utcTime),
-    addedAt: readable('Observation.addedAt', utcTime),
-    clusterLabel: tolerant(
+    dedupeId: parse.tolerant('Observation.dedupeId', text),
+    sourceService: parse.tolerant('Observation.sourceService', text),
+    title: parse.tolerant('Observation.title', text),
+    content: parse.records('Observation.content', text),
+    textEmbedding: parse.tolerant('Observation.textEmbedding', parse.vector),
+    weight: parse.readable('Observation.weight', z.record(text, z.number())),
+    publishedAt: parse.readable('Observation.publishedAt', parse.utcTime),
+    addedAt: parse.readable('Observation.addedAt', parse.utcTime),
+    clusterLabel: parse.tolerant(
       'Observation.clusterLabel',
       z.object({
-        label: readable('Observation.clusterLabel.label', z.number()),
-        method: tolerant('Observation.clusterLabel.method', text),
+        label: parse.readable('Observation.clusterLabel.label', z.number()),
+        method: parse.tolerant('Observation.clusterLabel.method', text),
       }),
     ),
-    url: tolerant('Observation.url', webUrl),
+    url: parse.tolerant('Observation.url', parse.webUrl),
   })
   .transform(({ _id, ...rest }) => ({ id: _id, ...rest }));
 
 /** One Observation (docs/upstream-api.md: Observation), bare or under `data`. */
-export const observation = z.compile(z.preprocess(unwrapped, observationRecord));
+export const observation = z.compile(z.preprocess(parse.unwrapped, observationRecord));
 
 export type Observation = z.output<typeof observationRecord>;

@@ -1,6 +1,6 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import type { Context } from '../../context.js';
-import { isLeftOut, present } from '../../data/upstream/schema-drift.js';
+import { isLeftOut, present } from '../../data/parsing.js';
 import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import type { EventFilter } from '../../generated/schema-types.js';

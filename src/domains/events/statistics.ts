@@ -1,4 +1,4 @@
-import { known, type LeftOut, present } from '../../data/upstream/schema-drift.js';
+import { known, type LeftOut, present } from '../../data/parsing.js';
 import { BadUserInput } from '../../errors.js';
 import type { EventInterval } from '../../generated/schema-types.js';
 import { maxPageSize } from '../../graphql/input.js';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { known } from '../../data/upstream/schema-drift.js';
+import { known } from '../../data/parsing.js';
 import { maxPageSize } from '../../graphql/input.js';
 import { dayMs, instantOf } from '../../lib/time.js';
 import { type Event, type ListPosition, newestVersions, updatedAt } from './model.js';

@@ -1,4 +1,4 @@
-import { present } from '../../data/upstream/schema-drift.js';
+import { present } from '../../data/parsing.js';
 import { BadUserInput } from '../../errors.js';
 import { type ListId, listId, readCursor, writeCursor } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { closedSet } from '../../data/upstream/schema-drift.js';
+import { closedSet } from '../../data/parsing.js';
 import { type JsonBounds, jsonObject } from '../../lib/json.js';
 import { parseWebUrl } from '../../lib/web-url.js';
 import type { ExportOutcome } from './model.js';

@@ -1,6 +1,6 @@
 import { marketTag } from '../../data/cache/keys.js';
+import { mapPresent } from '../../data/parsing.js';
 import { marketRead, type Reader, type ReadFamily } from '../../data/reader.js';
-import { mapPresent } from '../../data/upstream/schema-drift.js';
 import { marketRecord, suggestions, topics } from './model.js';
 
 /** A POST that reads, at the markets interface. */

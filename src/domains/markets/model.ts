@@ -1,35 +1,23 @@
 import { z } from 'zod';
-import {
-  closedSet,
-  identifier,
-  type LeftOut,
-  readable,
-  records,
-  requiredRecords,
-  tolerant,
-  unwrapped,
-  utcTime,
-  webUrl,
-  withSomeOf,
-} from '../../data/upstream/schema-drift.js';
+import * as parse from '../../data/parsing.js';
 
 const text = z.string();
 
 const reviewStatuses = { published: 'PUBLISHED', draft: 'DRAFT', reviewing: 'REVIEWING' } as const;
 
 const known = z.object({
-  name: tolerant('Market.name', text),
-  subtitle: tolerant('Market.subtitle', text),
-  description: tolerant('Market.description', text),
-  date_created: readable('Market.date_created', utcTime),
-  company_count: readable('Market.company_count', z.int32().min(0)),
-  header_image_url: tolerant('Market.header_image_url', webUrl),
-  review_status: tolerant('Market.review_status', closedSet(reviewStatuses)),
+  name: parse.tolerant('Market.name', text),
+  subtitle: parse.tolerant('Market.subtitle', text),
+  description: parse.tolerant('Market.description', text),
+  date_created: parse.readable('Market.date_created', parse.utcTime),
+  company_count: parse.readable('Market.company_count', z.int32().min(0)),
+  header_image_url: parse.tolerant('Market.header_image_url', parse.webUrl),
+  review_status: parse.tolerant('Market.review_status', parse.closedSet(reviewStatuses)),
 });
 
 /** The market record (docs/upstream-api.md: Market record), bare or under `data`. Its identifier is known from the request. */
 export const marketRecord = z
-  .preprocess(unwrapped, withSomeOf(['id', ...Object.keys(known.shape)], known))
+  .preprocess(parse.unwrapped, parse.withSomeOf(['id', ...Object.keys(known.shape)], known))
   .transform(({ date_created, company_count, header_image_url, review_status, ...rest }) => ({
     ...rest,
     dateCreated: date_created,
@@ -39,15 +27,15 @@ export const marketRecord = z
   }));
 
 const topicGroup = z
-  .object({ topicId: identifier, label: text })
+  .object({ topicId: parse.identifier, label: text })
   .transform(({ topicId, label }) => ({ id: topicId, label }));
 
 const topic = z
-  .object({ topicId: identifier, label: text, groups: records('Topic.groups', topicGroup) })
+  .object({ topicId: parse.identifier, label: text, groups: parse.records('Topic.groups', topicGroup) })
   .transform(({ topicId, ...rest }) => ({ id: topicId, ...rest }));
 
 /** The topics of a market (docs/upstream-api.md: Markets interface). */
-export const topics = z.object({ data: requiredRecords('Topic', topic) }).transform(({ data }) => data);
+export const topics = z.object({ data: parse.requiredRecords('Topic', topic) }).transform(({ data }) => data);
 
 /** A group within a topic of a market. */
 export type MarketTopicGroup = z.output<typeof topicGroup> & { readonly marketId: string };
@@ -55,12 +43,12 @@ export type MarketTopicGroup = z.output<typeof topicGroup> & { readonly marketId
 /** A topic of a market. Other markets may have topics with the same identifier. */
 export type MarketTopic = Omit<z.output<typeof topic>, 'groups'> & {
   readonly marketId: string;
-  readonly groups: readonly (MarketTopicGroup | LeftOut)[];
+  readonly groups: readonly (MarketTopicGroup | parse.LeftOut)[];
 };
 
 /** Names of markets that match a keyword (docs/upstream-api.md: Markets interface). */
 export const suggestions = z
-  .object({ suggested: requiredRecords('suggested', text) })
+  .object({ suggested: parse.requiredRecords('suggested', text) })
   .transform(({ suggested }) => suggested);
 
 /** The source object of the `Market` resolvers: only the identifier. Each field reads what it needs. */

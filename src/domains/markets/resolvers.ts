@@ -1,5 +1,5 @@
 import type { Context } from '../../context.js';
-import { listed } from '../../data/upstream/schema-drift.js';
+import { listed } from '../../data/parsing.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { serviceCookie } from '../../auth/service-cookies.js';
-import { receipt, unwrapped } from '../../data/upstream/schema-drift.js';
+import { receipt, unwrapped } from '../../data/parsing.js';
 
 const text = z.string();
 

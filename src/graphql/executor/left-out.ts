@@ -8,7 +8,7 @@ import {
   locatedError,
   responsePathAsArray,
 } from 'graphql';
-import { isLeftOut, present } from '../../data/upstream/schema-drift.js';
+import { isLeftOut, present } from '../../data/parsing.js';
 import { RecordLeftOut } from '../../errors.js';
 import { andThen, oncePerValue } from '../../lib/run.js';
 

@@ -6,7 +6,7 @@ import {
   locatedError,
   responsePathAsArray,
 } from 'graphql';
-import { isLeftOut, isUnreadable } from '../../data/upstream/schema-drift.js';
+import { isLeftOut, isUnreadable } from '../../data/parsing.js';
 import { QueryTooComplex, RecordLeftOut } from '../../errors.js';
 import type { MaybePromise } from '../../lib/run.js';
 import { cannotBeRead } from '../scalars.js';

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
+import { connect } from 'node:net';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { BrokenCircuitError } from 'cockatiel';
-import { Cluster, Redis } from 'ioredis';
+import { AbstractConnector, Cluster, Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { z } from 'zod';
 import type { Secret } from '../config/values.js';
@@ -21,6 +23,8 @@ const quick = { commandTimeout: 250, socketTimeout: 1_500 };
 export const patient = { commandTimeout: 4_000, socketTimeout: 4_000 };
 /** Includes the TLS handshake, which a server without TLS does not answer. */
 const connectTimeoutMs = 2_000;
+/** How long a closed connection may take to end. */
+const shutdownMs = 100;
 const maxReconnectPauseMs = 500;
 const maxFirstContactMs = 1_000;
 const heartbeatMs = 1_000;
@@ -49,9 +53,13 @@ export function connectRedis(
     ...deadlines,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    disconnectTimeout: 100,
+    disconnectTimeout: shutdownMs,
     connectTimeout: connectTimeoutMs,
     reconnectOnError: doesNotServe,
+  };
+  let nodeFault: Error | undefined;
+  const noteFault = (error: Error) => {
+    nodeFault = error;
   };
   const client =
     others.length === 0
@@ -60,28 +68,53 @@ export function connectRedis(
           enableOfflineQueue: false,
           clusterRetryStrategy: reconnectPause,
           slotsRefreshInterval: slotsRefreshMs,
-          redisOptions: { ...shared, ...credentialsOf(url) },
+          // A certificate is for a name: ioredis would look it up, and connect to the address.
+          dnsLookup: (host, callback) => callback(null, host),
+          redisOptions: { ...shared, ...credentialsOf(url), Connector: connectorOf(noteFault) },
         });
   // ioredis emits no error if it cannot resolve the nodes of a Cluster, or if a server closes the connection before it is ready.
   let isExplained = false;
   client.on('ready', () => {
     isExplained = true;
+    nodeFault = undefined;
   });
   client.on('reconnecting', () => {
-    if (!isExplained) onError(new Error(closed));
+    if (!isExplained) onError(nodeFault ?? new Error(closed));
     isExplained = false;
   });
   client.on('error', (error: Error) => {
     isExplained = true;
     // A consequence of the `disconnect` below.
     if (error.message.startsWith("Stream isn't writeable")) return;
-    onError(error);
+    const { lastNodeError } = error as { lastNodeError?: Error };
+    onError((lastNodeError?.message === closed && nodeFault) || error);
     // ioredis would continue with database 0, which may belong to another fleet.
     if (failedCommand(error) === 'select') client.disconnect(true);
   });
   if (client instanceof Redis) keepAlive(client);
   return client;
 }
+
+type NodeOptions = ConnectionOptions & { readonly tls?: ConnectionOptions };
+
+/** How ioredis connects a node of a Cluster. It tells nobody why that fails, only that a connection was closed: `onError` is told. */
+const connectorOf = (onError: (error: Error) => void) =>
+  class extends AbstractConnector {
+    readonly #options: NodeOptions;
+
+    constructor(options: unknown) {
+      super(shutdownMs);
+      this.#options = options as NodeOptions;
+    }
+
+    async connect() {
+      const { host, port = 6_379, tls } = this.#options;
+      const address = { port, ...(host !== undefined && { host }) };
+      this.connecting = true;
+      this.stream = tls === undefined ? connect(address) : connectTls({ ...address, ...tls });
+      return this.stream.once('error', onError);
+    }
+  };
 
 /** Calls back when a connection was lost, before another server can answer instead of the lost one. */
 export function onServerLost(client: RedisClient, callback: () => void): void {
@@ -102,12 +135,17 @@ export function subscriberOf(client: RedisClient): RedisClient {
  * changes nothing, but that only a primary accepts. A Cluster says itself which nodes are gone.
  */
 function keepAlive(client: Redis): void {
-  let last = client.status;
+  let connectedAt = Number.POSITIVE_INFINITY;
+  client.on('connect', () => {
+    connectedAt = performance.now();
+  });
   const beat = () => {
     if (client.status === 'ready') client.unlink('mig:heartbeat').catch(() => {});
-    // A server that is still reading its data lets the connection wait.
-    else if (client.status === 'connect' && last === 'connect') client.disconnect(true);
-    last = client.status;
+    else if (client.status === 'connect' && performance.now() - connectedAt > heartbeatMs) {
+      // A server that is still reading its data lets the connection wait: one that answers nothing has missed the deadline of the first command by now.
+      client.emit('error', Object.assign(new Error('LOADING Redis is loading'), { name: 'ReplyError' }));
+      client.disconnect(true);
+    }
   };
   const timer = setInterval(beat, heartbeatMs).unref();
   client.once('end', () => clearInterval(timer));

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer as createTlsServer } from 'node:https';
@@ -9,6 +10,7 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { createWarnings, failureInWords } from '../../src/observability/warnings.js';
 import { expiredCertificate, privateKey, selfSignedCertificate } from '../support/certificates.js';
+import { freeAddress } from '../support/free-address.js';
 import { ask, startGateway } from '../support/gateway.js';
 import { takeLog } from '../support/log.js';
 import { counted } from '../support/metrics.js';
@@ -222,14 +224,14 @@ test.each([
   [
     'a Redis Cluster',
     'redis://:a-password@127.0.0.1:1,redis://127.0.0.1:2',
-    'cannot connect (CLOSED)',
-    'Check hosts, ports, and redis:// or rediss://',
+    'connections are refused (ECONNREFUSED)',
+    'Check host and port, and that the server runs',
   ],
   [
     'a Redis Cluster that has no such names',
     'redis://:a-password@nowhere.invalid,redis://nowhere.invalid',
-    'cannot connect (CLOSED)',
-    'Check hosts, ports, and redis:// or rediss://',
+    'the name cannot be resolved (ENOTFOUND)',
+    'Check the host name and the DNS',
   ],
 ])('%s that is not there is one warning', async (_, REDIS_URL, words, advice) => {
   const gateway = await startedAlone({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL });
@@ -251,6 +253,67 @@ test('warns of a Redis that expects TLS', async () => {
   expect(gateway.warnings()[0]).toMatch(
     /^REDIS_URL: (cannot connect \(CLOSED\)|the connection was closed \((ECONNRESET|EPIPE)\)); until .*(redis:\/\/ or rediss:\/\/|expects TLS)$/,
   );
+});
+
+test('a Redis Cluster over TLS is connected to by its names, and what is wrong with its certificate is one warning', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tls-'));
+  cleanups.push(() => rm(folder, { recursive: true }));
+  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
+  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+  const made = spawnSync('openssl', ['req', ...kind, ...name, '-keyout', key, '-out', certificate]);
+  expect(made.status).toBe(0);
+  const port = (await freeAddress()).split(':')[1] ?? '';
+  const node = await startRedis({
+    args: [
+      ...['--tls-port', port, '--tls-cert-file', certificate, '--tls-key-file', key, '--tls-auth-clients', 'no'],
+      ...['--tls-ca-cert-file', certificate, '--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'],
+      ...['--tls-cluster', 'yes'],
+      ...['--cluster-announce-hostname', 'localhost', '--cluster-preferred-endpoint-type', 'hostname'],
+    ],
+  });
+  cleanups.push(() => node.stop());
+  const admin = new Redis(node.url);
+  cleanups.push(() => admin.disconnect());
+  await admin.cluster('ADDSLOTSRANGE', 0, 16_383);
+  await until(async () => (await admin.cluster('INFO')).includes('cluster_state:ok'));
+  const env = (host: string) => ({
+    UPSTREAM_BASE_URL: 'http://127.0.0.1:1',
+    REDIS_URL: `rediss://${host}:${port},rediss://${host}:${port}`,
+  });
+  const trusting = await startedAlone({ ...env('localhost'), NODE_EXTRA_CA_CERTS: certificate });
+  await ask(`${trusting.url}/graphql`, '{ viewer { authentication } }');
+  expect(trusting.warnings()).toEqual([]);
+  for (const [host, given, words] of [
+    ['localhost', {}, 'the TLS certificate is of an unknown authority (DEPTH_ZERO_SELF_SIGNED_CERT)'],
+    ['127.0.0.1', { NODE_EXTRA_CA_CERTS: certificate }, 'the TLS certificate is for another name'],
+  ] as const) {
+    const gateway = await startedAlone({ ...env(host), ...given });
+    await until(() => gateway.warnings().length > 0);
+    expect(gateway.warnings()[0]).toContain(`REDIS_URL: ${words}`);
+  }
+});
+
+test('a Redis that is still reading its data, or has no INFO, is called so', async () => {
+  const redis = await startRedis({
+    args: ['--enable-debug-command', 'yes', '--loading-process-events-interval-bytes', '1024'],
+  });
+  cleanups.push(() => redis.stop());
+  const admin = new Redis(redis.url);
+  cleanups.push(() => admin.disconnect());
+  await admin.call('DEBUG', 'POPULATE', '20000');
+  await admin.config('SET', 'key-load-delay', '2000');
+  admin.call('DEBUG', 'RELOAD').catch(() => {});
+  const withoutInfo = await startRedis({ args: ['--rename-command', 'INFO', ''] });
+  cleanups.push(() => withoutInfo.stop());
+  for (const [url, words] of [
+    [redis.url, 'Redis is still reading its data (LOADING)'],
+    [withoutInfo.url, 'Redis does not know a command, or refuses it (ERR, INFO)'],
+  ] as const) {
+    const gateway = await started({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL: url });
+    await until(async () => (await counted(gateway.url, 'gateway_redis_faults_total', { command: 'connect' })) >= 2);
+    expect(gateway.warnings()).toEqual([expect.stringContaining(`REDIS_URL: ${words}; until Redis is there,`)]);
+  }
 });
 
 /** A gateway without rate limits over a Redis of its own and a service that always sends `body`. */

@@ -251,6 +251,25 @@ describe('the cursor of a list', () => {
   });
 });
 
+test('the cursor of a list is one of a gap where too many events are ahead, because the clock of the service was put right', async () => {
+  let aheadMs = 2 * 60 * 60_000;
+  const service = await startSandbox({ now: () => new Date(Date.now() + aheadMs) });
+  const gateway = await startGateway({ sandbox: service, env });
+  for (let index = 0; index < 500; index += 1) service.publishEvent({ title: `Ahead ${index}` });
+  aheadMs = 0;
+  const { data } = await gateway.query('{ events(first: 1) { updatesCursor } }');
+  service.publishEvent({ title: 'Normal' });
+  const heard = overSse(gateway.url, {
+    query: 'subscription ($after: String) { eventUpdates(after: $after) { gap event { title } } }',
+    variables: { after: data.events.updatesCursor },
+  });
+  open.push(heard);
+  await until(() => heard.results.length > 0);
+  expect(updatesIn(heard)).toEqual([{ gap: true, event: null }]);
+  await gateway.close();
+  await service.close();
+});
+
 const at = (text: string) => Date.parse(text);
 
 describe('the updates after a position', () => {
@@ -508,6 +527,75 @@ describe('the updates after a position', () => {
       (await service.messages(undefined, tails)).map(({ gap, event }) => event?.id ?? { gap });
     expect(await heard(first, second, third)).toEqual([{ gap: false }, { gap: true }, 'next']);
     expect(await heard(first, third)).toEqual([{ gap: false }, { gap: true }]);
+  });
+
+  describe('that are dated two hours ahead', () => {
+    /** What follows is at the present. */
+    const [present, ahead] = [60 * 60, 3 * 60 * 60];
+    const setAhead = (service: ReturnType<typeof world>, count: number) => {
+      for (let index = 0; index < count; index += 1) service.set(`ahead${index}`, ahead + index);
+    };
+
+    test.each([
+      [400, ['normal']],
+      [500, [{ gap: true }]],
+      [1_500, [{ gap: true }]],
+    ])('%d of them hide nothing that comes next from a client that resumes', async (count, expected) => {
+      const service = world();
+      const first = await service.tail(undefined, present);
+      setAhead(service, count);
+      let second = await service.tail(first, present + 1);
+      while (second.sent < count) second = await service.tail(second, present + 1);
+      const [start] = await service.messages(undefined, [first]);
+      const cursor = (await service.messages(start?.cursor, [second])).at(-1)?.cursor;
+      service.set('normal', present + 2);
+      const third = await service.tail(second, present + 3);
+      const heard = (await service.messages(cursor, [third])).map(({ gap, event }) => event?.id ?? { gap });
+      expect(heard).toEqual(expected);
+      service.set('next', present + 4);
+      expect(idsIn(await service.messages(cursor, [third, await service.tail(third, present + 5)])).at(-1)).toBe(
+        'next',
+      );
+    });
+
+    test.each([400, 500, 1_500])('%d of them hide nothing from a subscription that begins after them', async count => {
+      const service = world();
+      setAhead(service, count);
+      const first = await service.tail(undefined, present);
+      service.set('normal', present + 1);
+      const second = await service.tail(first, present + 2);
+      expect(idsIn(await service.messages(undefined, [first, second]))).toContain('normal');
+      const [start] = await service.messages(undefined, [first]);
+      expect(await service.messages(start?.cursor, [second])).not.toEqual([]);
+    });
+
+    test('do not outrank what their events become once the clock of the service is right', async () => {
+      const service = world();
+      const first = await service.tail(undefined, present);
+      service.set('a', ahead);
+      const second = await service.tail(first, present + 1);
+      service.set('a', present + 2);
+      const third = await service.tail(second, present + 3);
+      const heard = await service.messages(undefined, [first, second, third]);
+      expect(heard.map(({ kind, event }) => event && [kind, event.lastUpdated])).toEqual([
+        null,
+        ['NEW', stamp(ahead)],
+        ['UPDATED', stamp(present + 2)],
+      ]);
+    });
+
+    test('are followed from the present on after the clock of the fleet was put back', async () => {
+      const service = world();
+      service.set('ahead', ahead);
+      const first = await service.tail(undefined, ahead + 1);
+      service.set('normal', present);
+      const second = await service.tail(first, present + 1);
+      const messages = await service.messages(undefined, [first, second]);
+      expect(messages.map(({ gap }) => gap)).toEqual([false, true]);
+      service.set('next', present + 2);
+      const third = await service.tail(second, present + 3);
+      expect(idsIn(await service.messages(messages[1]?.cursor, [third]))).toEqual(['next']);
+    });
   });
 
   test('wait for a service that fails, and end with its refusal', async () => {

@@ -1,3 +1,5 @@
+/** The tail of an event list: what a poll reads of its newest end, and what that adds to the poll before. */
+
 import { hash } from 'node:crypto';
 import { known } from '../../data/parsing.js';
 import { maxPageSize } from '../../graphql/input.js';
@@ -13,7 +15,7 @@ interface TailUpdate {
 
 /** The newest end of an event list, with everything needed to continue from there. */
 export interface Tail extends ListPosition {
-  /** The next poll reads events from this `lastUpdated` on. It never decreases. */
+  /** The next poll reads events from this `lastUpdated` on. It is never ahead of the clock, and decreases only where a tail begins anew. */
   readonly from: number;
   /** The keys of all known updates at or after `from`: those found at the start, and those sent. */
   readonly seen: readonly string[];
@@ -109,7 +111,9 @@ async function newestEvents(read: ReadBetween, now: number) {
   if (!all.isTooLong) return { start, events: all.events };
   const end = Math.max(now, start + 2 * overlapMs);
   const late = await divide(start, end, lengthMs => lengthMs <= minLookBackMs, hasMoreThan(maxAtStart));
-  return { start: late.high, events: (await readAll(read, late.high, to, maxAtStart)).events };
+  // Where more than that are dated ahead of the clock, the range has no such end.
+  const newest = Math.min(late.high, now);
+  return { start: newest, events: (await readAll(read, newest, to, maxAtStart)).events };
 }
 
 /** Divides a range of time in halves until it is short enough: something holds at its low end, and does not at its high end. */
@@ -137,7 +141,8 @@ async function nextTail(read: ReadBetween, last: Tail, now: number): Promise<Tai
     all = { ...again, events: [...newestVersions([...all.events, ...again.events])] };
   }
   // What is skipped counts as one more update, so that no listener takes this tail, or a later one, to continue what it has.
-  if (all.isTooLong) return { ...(await firstTail(read, now)), sent: last.sent + 1 };
+  // Also if the clock was put back: nothing before `from` would be seen until it has passed.
+  if (all.isTooLong || last.from > now) return { ...(await firstTail(read, now)), sent: last.sent + 1 };
   const seen = new Set(last.seen);
   const found = all.events
     .map(event => ({ key: updateKey(event), foundAt: now, event }))

@@ -1,14 +1,15 @@
+/** Cursors of `eventUpdates`: which updates a client has, in at most 4 KB of text that every gateway reads alike. */
+
 import { present } from '../../data/parsing.js';
 import { BadUserInput } from '../../errors.js';
 import { type ListId, listId, readCursor, writeCursor } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';
-import { dayMs } from '../../lib/time.js';
 import type { Event, EventPage, ListPosition } from './model.js';
 import { hashBytes, hashOf, updateKey, updateTime } from './tail.js';
 
 /** What a client has: every update before `from`, and of the later ones those in `seen`. A cursor says all of this, and means the same in each gateway. */
 export interface Position {
-  /** In milliseconds since 1970, by the clock of the service. */
+  /** In milliseconds since 1970, by the clock of the service. Not known if it is ahead of the clock of the fleet: a client there has a gap. */
   readonly from: number;
   /** Of the updates at `from`, the client has those whose hash is not greater. Empty or zeros: none, but for those in `seen`. */
   readonly fromHash: string;
@@ -20,6 +21,8 @@ const timeBytes = 6;
 const headBytes = timeBytes + hashBytes;
 /** A cursor names at most so many updates, which keeps it below 4 KB. */
 const maxInCursor = 480;
+/** The head of a cursor that cannot name all updates ahead of the clock: what comes next has an earlier time than they, and would be lost behind them. */
+const unknownHead = 256 ** timeBytes - 1;
 
 /** What the cursors of a subscription belong to. @param filter of `EventsClient.filterOf`. */
 export const updatesListId = (filter: string): ListId => listId('eventUpdates', filter);
@@ -33,7 +36,7 @@ export function cursorAt({ from, fromHash, seen }: Position, list: ListId): stri
   const latest = newestFirst.slice(0, maxInCursor);
   const [startHash, start] = newestFirst[maxInCursor] ?? [fromHash, from];
   const head = Buffer.alloc(headBytes);
-  head.writeUIntBE(start, 0, timeBytes);
+  head.writeUIntBE(start > timeNow() ? unknownHead : start, 0, timeBytes);
   head.write(startHash, timeBytes, 'hex');
   return writeCursor(list, Buffer.concat([head, ...latest.map(([hash]) => Buffer.from(hash, 'hex'))]));
 }
@@ -43,8 +46,8 @@ export function positionIn(cursor: string, list: ListId): Position {
   const place = readCursor(list, cursor, 'after');
   const count = (place.length - headBytes) / hashBytes;
   const isPosition = Number.isInteger(count) && count >= 0 && count <= maxInCursor;
-  const from = isPosition ? place.readUIntBE(0, timeBytes) : 0;
-  if (!isPosition || from > timeNow() + dayMs) throw new BadUserInput('after', 'is not a cursor of eventUpdates');
+  if (!isPosition) throw new BadUserInput('after', 'is not a cursor of eventUpdates');
+  const from = place.readUIntBE(0, timeBytes);
   const hashes = Array.from({ length: count }, (_, index) =>
     place.toString('hex', headBytes + index * hashBytes, headBytes + (index + 1) * hashBytes),
   );

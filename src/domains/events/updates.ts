@@ -1,3 +1,5 @@
+/** What one listener of `eventUpdates` is sent: the updates after its position, each once, from the tails of the fleet or from the service itself. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refusalOf } from '../../data/polling/state-message.js';
 import { RateLimited } from '../../errors.js';
@@ -86,8 +88,9 @@ export async function* updatesAfter(
       const { from, fromHash, seen }: Position = position;
       const fresh = found.events.filter(event => {
         const time = updatedAt(event);
-        // A tail that was polled before the list was read may have an older version than the list.
-        if (time < (newest.get(event.id) ?? 0)) return false;
+        const had = newest.get(event.id) ?? 0;
+        // A tail that was polled before the list was read may have an older version than the list. Behind a time ahead of the clock, nothing is older for sure.
+        if (time < had && had <= timeNow()) return false;
         newest.set(event.id, time);
         return isAfter(position, event);
       });
@@ -109,7 +112,7 @@ export async function* updatesAfter(
         if (isLast && tail.from > from) {
           position = { from: tail.from, fromHash: '', seen: since(tail.from, current) };
         }
-        const kind = (known.get(event.id) ?? updateTime(key)) < updateTime(key) ? 'UPDATED' : 'NEW';
+        const kind = (known.get(event.id) ?? updateTime(key)) === updateTime(key) ? 'NEW' : 'UPDATED';
         yield { kind, cursor: cursorAt(position, list), event, gap: false };
       }
     } finally {
@@ -136,14 +139,15 @@ const eventsSince = (tail: FleetTail, last: FleetTail | undefined): readonly Eve
   tail.updates.slice(tail.updates.length - (tail.sent - (last?.sent ?? tail.sent))).map(({ event }) => event);
 
 /**
- * Reads what the client has missed, the oldest update first; undefined if that is too much, also for the memory that its credential may hold. Tries
- * again while the service fails, or this process has no memory.
+ * Reads what the client has missed, the oldest update first; undefined if that is not known, or too much, also for the memory that its credential may
+ * hold. Tries again while the service fails, or this process has no memory.
  */
 async function missedSince(
   position: Position,
   { read, forget }: Backfill,
   signal: AbortSignal,
 ): Promise<Found | undefined> {
+  if (position.from > timeNow()) return undefined;
   let pause = retryMs.first;
   let missing = Number.NaN;
   for (let reads = 1; ; reads += 1) {

@@ -46,6 +46,7 @@ afterEach(async () => {
 
 const endpoint = (name: string): Endpoint => ({
   name,
+  revision: 'first',
   url: 'https://crm.example/hook',
   description: 'The CRM',
   headerNames: [],
@@ -62,6 +63,7 @@ const record = (change: Partial<ExportRecord> = {}): ExportRecord => ({
   by: 'ada@team.example',
   user: null,
   endpoint: 'crm',
+  endpointUrl: 'https://crm.example/hook',
   marketId: '1',
   selected: 1,
   sent: 1,

@@ -20,6 +20,7 @@ import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { cursorOf } from './support/calls-table.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
+import { hold } from './support/hold.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
 import { counted } from './support/metrics.js';
 import { startRedis } from './support/redis.js';
@@ -202,6 +203,11 @@ async function signedIn(email: string, password: string): Promise<Headers> {
   const cookie = answer.headers.getSetCookie().map(line => line.split(';')[0]);
   return { cookie: cookie.join('; ') };
 }
+
+const verified = ({ bytes, headers }: ReceivedCall, secret: string) => {
+  new Webhook(secret).verify(bytes, headers as Record<string, string>);
+  return true;
+};
 
 /** The value of a header. Eight of them are as much as an endpoint may have. */
 const longest = 'v'.repeat(4_096);
@@ -756,10 +762,6 @@ function fakeTimer() {
 describe('the signature of an export', () => {
   shareAnotherPlace();
 
-  const verified = ({ bytes, headers }: ReceivedCall, secret: string) => {
-    new Webhook(secret).verify(bytes, headers as Record<string, string>);
-    return true;
-  };
   const secretOf = async (change: object = {}, url = 'http://127.0.0.1:9/in') =>
     (await register(url, change)).data.registerExportEndpoint.signingSecret as string;
 
@@ -1413,6 +1415,124 @@ describe('an export to an internal address', () => {
     gateway = await gatewayWith({ NODE_ENV: 'production' });
     expect(fault(await send())).toBe('BAD_USER_INPUT input.endpoint');
     expect(endpoint.received).toEqual([]);
+  });
+});
+
+describe('an export to an endpoint that is changed meanwhile', () => {
+  shareAnotherPlace();
+
+  beforeEach(alone);
+  const idempotencyKey = 'the changed one';
+  const remove = (on: TestGateway) => on.query(deleteMutation, { name: crm }, admin);
+  const changes: [string, (url: string, on: TestGateway) => Promise<unknown>][] = [
+    ['updated', (url, on) => update({ url: `${url}/new` }, admin, on)],
+    ['given other headers', (_, on) => update({ headers: [{ name: 'X-Token', value: 'new' }] }, admin, on)],
+    [
+      'updated and updated back',
+      async (url, on) => {
+        await update({ url: `${url}/new` }, admin, on);
+        await update({ url: `${url}/old` }, admin, on);
+      },
+    ],
+    ['deleted', (_, on) => remove(on)],
+    [
+      'registered anew',
+      async (url, on) => {
+        await remove(on);
+        await register(`${url}/new`, {}, admin, on);
+      },
+    ],
+  ];
+  const reason = expect.stringMatching(/^The endpoint was changed or deleted/);
+  const query = `query ($id: ID!) { export(by: { id: $id }) { endpointUrl outcome finishedAt attempts { status }
+    result { ... on ExportFailed { message } } } }`;
+  const recordOf = async (id: string) => (await gateway.query(query, { id }, member)).data.export;
+
+  test.each(changes)('ends at the next attempt through any gateway, and shows where it went: %s', async (_, change) => {
+    const other = await gatewayWith();
+    const endpoint = await startEndpoint(async (response, request, count) => {
+      await change(endpoint.url, other);
+      json(500, {})(response, request, count);
+    });
+    await register(`${endpoint.url}/old`);
+    const { data } = await send({ idempotencyKey });
+    expect(data.exportMarketToEndpoint).toMatchObject({
+      __typename: 'ExportFailed',
+      message: reason,
+      outcome: 'FAILED',
+    });
+    expect(endpoint.received.map(({ url }) => url)).toEqual(['/old']);
+    expect(await recordOf(data.exportMarketToEndpoint.exportId)).toEqual({
+      endpointUrl: `${endpoint.url}/old`,
+      outcome: 'FAILED',
+      finishedAt: expect.any(String),
+      attempts: [{ status: 500 }],
+      result: { message: reason },
+    });
+    expect((await send({ idempotencyKey }, member, other)).data).toEqual(data);
+    expect(endpoint.received).toHaveLength(1);
+  });
+
+  test.each(changes)('sends nothing if it happens before the first attempt: %s', async (_, change) => {
+    const endpoint = await startEndpoint(thanks);
+    await register(`${endpoint.url}/old`);
+    const other = await gatewayWith();
+    const release = hold(sandbox, /companies/);
+    const sending = send({ idempotencyKey });
+    await until(() => sandbox.calls.list().some(({ path }) => /companies/.test(path)));
+    await change(endpoint.url, other);
+    release();
+    const { data } = await sending;
+    expect(data.exportMarketToEndpoint).toMatchObject({ __typename: 'ExportFailed', attempts: [], message: reason });
+    expect(await recordOf(data.exportMarketToEndpoint.exportId)).toMatchObject({
+      endpointUrl: `${endpoint.url}/old`,
+      outcome: 'FAILED',
+      attempts: [],
+    });
+    expect((await send({ idempotencyKey })).data).toEqual(data);
+    expect(endpoint.received).toEqual([]);
+    expect(await counted(gateway.url, 'gateway_exports_total', { outcome: 'FAILED' })).toBe(1);
+  });
+
+  test('goes to the new address when it is retried', async () => {
+    const endpoint = await startEndpoint(async (response, request, count) => {
+      if (count === 1) await update({ url: `${endpoint.url}/new` });
+      json(count === 1 ? 500 : 200, { title: 'T', message: 'M' })(response, request, count);
+    });
+    await register(`${endpoint.url}/old`);
+    const { exportId } = (await send()).data.exportMarketToEndpoint;
+    const { data } = await retry(exportId);
+    expect(endpoint.received.map(({ url }) => url)).toEqual(['/old', '/new']);
+    expect(await recordOf(data.retryExport.exportId)).toMatchObject({ endpointUrl: `${endpoint.url}/new` });
+  });
+
+  test('ends when it is a test, too', async () => {
+    const endpoint = await startEndpoint(async (response, request, count) => {
+      await remove(gateway);
+      json(500, {})(response, request, count);
+    });
+    await register(endpoint.url);
+    const mutation = `mutation ($endpoint: String!) { testExportEndpoint(input: { endpoint: $endpoint }) {
+      __typename ... on ExportFailed { message } } }`;
+    const { data } = await gateway.query(mutation, { endpoint: crm }, admin);
+    expect(data.testExportEndpoint).toEqual({ __typename: 'ExportFailed', message: reason });
+    expect(endpoint.received).toHaveLength(1);
+  });
+
+  test('goes on with the new secret if only that was replaced', async () => {
+    let fresh = '';
+    const endpoint = await startEndpoint(async (response, request, count) => {
+      if (count === 1) {
+        const { data } = await gateway.query(rotateMutation, { name: crm }, admin);
+        fresh = data.rotateExportEndpointSecret.signingSecret;
+      }
+      json(count === 1 ? 500 : 200, { title: 'T', message: 'M' })(response, request, count);
+    });
+    const { data } = await register(endpoint.url);
+    const old = data.registerExportEndpoint.signingSecret;
+    expect((await send()).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
+    const [first, second] = endpoint.received as [ReceivedCall, ReceivedCall];
+    expect(verified(first, old) && verified(second, old) && verified(second, fresh)).toBe(true);
   });
 });
 

@@ -569,6 +569,7 @@ export type ExportResolvers<ContextType = Context, ParentType extends ResolversP
   by?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   endpoint?: Resolver<Types.Maybe<ResolversTypes['ExportEndpoint']>, ParentType, ContextType>;
   endpointName?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  endpointUrl?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   finishedAt?: Resolver<Types.Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   idempotencyKey?: Resolver<Types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;

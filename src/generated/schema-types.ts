@@ -566,6 +566,8 @@ export type Export = Node & {
   readonly endpoint?: Maybe<ExportEndpoint>;
   /** Name of the endpoint. */
   readonly endpointName: Scalars['String']['output'];
+  /** URL that the endpoint had when the export started. All its calls went there, also if the endpoint was changed since. */
+  readonly endpointUrl: Scalars['String']['output'];
   /** When the export ended. Null while it is running, and if the time is not known. */
   readonly finishedAt?: Maybe<Scalars['DateTime']['output']>;
   /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
@@ -1046,7 +1048,7 @@ export type Mutation = {
   /** Turns a question into search criteria. Upstream: `POST /v2/discovery/search-criteria`. */
   readonly createSearchCriteria?: Maybe<CreateSearchCriteriaPayload>;
   /**
-   * Deletes an endpoint of the client's team and returns it. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with
+   * Deletes an endpoint of the client's team and returns it. An export that is running makes no further call, and is `FAILED`. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with
    * `NOT_FOUND` if the team has no such endpoint. No upstream call.
    */
   readonly deleteExportEndpoint?: Maybe<DeleteExportEndpointPayload>;
@@ -1116,9 +1118,9 @@ export type Mutation = {
    */
   readonly testExportEndpoint?: Maybe<ExportResult>;
   /**
-   * Changes an endpoint of the client's team. What is left out or null stays as it is; the name and the signing secret always stay. Exports that are running
-   * go on with the endpoint as it was. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with `NOT_FOUND` if the team has no such
-   * endpoint. No upstream call.
+   * Changes an endpoint of the client's team. What is left out or null stays as it is; the name and the signing secret always stay. An export that is
+   * running makes no further call, and is `FAILED`. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with `NOT_FOUND` if the
+   * team has no such endpoint. No upstream call.
    */
   readonly updateExportEndpoint?: Maybe<UpdateExportEndpointPayload>;
 };

@@ -20,10 +20,6 @@ import type { ExportAttempt, ExportOutcome } from './model.js';
 /** An outbound call (docs/upstream-api.md: Export to API), ready to be sent. */
 export interface OutboundCall {
   readonly url: URL;
-  /** The headers of the endpoint, without the fixed ones. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** The headers that sign an attempt that starts at this time. */
-  sign(at: Date): Readonly<Record<string, string>>;
   /** JSON. */
   readonly body: string;
   /** Sent as `Idempotency-Key` with each attempt. */
@@ -33,6 +29,15 @@ export interface OutboundCall {
   /** The span of the operation: each attempt is a span below it. */
   readonly parent?: Span | undefined;
 }
+
+type SentHeaders = Readonly<Record<string, string>>;
+
+/** The outcome of an export whose endpoint is not the one that it was started for. */
+export const endpointChanged: ExportOutcome = {
+  kind: 'FAILED',
+  message:
+    'The endpoint was changed or deleted after this export was requested, and nothing was sent since. To send it to the endpoint as it is now, retry it.',
+};
 
 /** Starts a timer. @returns a function that cancels it. */
 export type StartTimer = (milliseconds: number, fire: () => void) => () => void;
@@ -53,22 +58,24 @@ export const realTimer: StartTimer = (milliseconds, fire) => {
 /**
  * Sends a call to an endpoint, with at most 15 s for each attempt. Retries at once, up to 3 times, after a status of 500-599, no response,
  * or a broken connection (docs/upstream-api.md: Expected response). Follows no redirects and uses no proxy.
- * @param record gets all attempts so far before each attempt, so that no call goes out unrecorded. If it throws, nothing more is sent.
+ * @param record gets all attempts so far before each attempt, so that no call goes out unrecorded, and returns the headers of the endpoint with those that sign
+ *   the attempt. If it throws, or returns undefined because the endpoint was changed, nothing more is sent.
  */
 export async function deliver(
   call: OutboundCall,
   { guard, startTimer }: { readonly guard: AddressGuard; readonly startTimer: StartTimer },
-  record: (attempts: ExportAttempt[]) => Promise<void>,
+  record: (attempts: ExportAttempt[]) => Promise<SentHeaders | undefined>,
 ): Promise<{ attempts: ExportAttempt[]; outcome: ExportOutcome }> {
   // Not at the start, of which it would take a tenth; but before a call goes out, so that nothing can fail between its response and its outcome.
   const html = await import('./safe-html.js');
   const attempts: ExportAttempt[] = [];
   for (let startsAt = call.startsAt; ; startsAt = timeNow()) {
     const attempt = newAttempt(startsAt);
-    await record([...attempts, attempt]);
+    const headers = await record([...attempts, attempt]);
+    if (headers === undefined) return { attempts, outcome: endpointChanged };
     const startedAt = performance.now();
     const span = call.parent?.begin('client');
-    const end = await attemptOnce(call, guard, startTimer);
+    const end = await attemptOnce(call, headers, guard, startTimer);
     const milliseconds = Math.round(performance.now() - startedAt);
     if (span !== undefined) endSpan(span, call.url, end, attempts.length);
     attempts.push({ ...attempt, status: end.status, fault: end.fault, milliseconds, explanation: explanationOf(end) });
@@ -105,7 +112,12 @@ const timedOut = new Error('The attempt timed out');
 const tooManyInformational = new Error('The endpoint sent too many 1xx responses');
 
 /** Opens a connection for each attempt: the endpoint could have closed an idle one, which would cost a retry. */
-async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: StartTimer): Promise<AttemptEnd> {
+async function attemptOnce(
+  call: OutboundCall,
+  endpointHeaders: SentHeaders,
+  guard: AddressGuard,
+  startTimer: StartTimer,
+): Promise<AttemptEnd> {
   const client = new Client(call.url.origin, { connect: guard.connect, headersTimeout: 0, bodyTimeout: 0 });
   const cancelTimer = startTimer(attemptMs, () => void client.destroy(timedOut));
   const informational: number[] = [];
@@ -114,8 +126,7 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
       method: 'POST',
       path: call.url.pathname + call.url.search,
       headers: {
-        ...call.headers,
-        ...call.sign(new Date(timeNow())),
+        ...endpointHeaders,
         'content-type': 'application/json',
         'accept-encoding': readableEncodings,
         'idempotency-key': call.id,

@@ -10,7 +10,15 @@ import { iso } from '../../lib/time.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { AddressGuard, AddressRefused } from './address-guard.js';
-import { attemptMs, deliver, maxDeliveryMs, newAttempt, type OutboundCall, type StartTimer } from './delivery.js';
+import {
+  attemptMs,
+  deliver,
+  endpointChanged,
+  maxDeliveryMs,
+  newAttempt,
+  type OutboundCall,
+  type StartTimer,
+} from './delivery.js';
 import { type ExportUser, resolvedUrl, templateUrl } from './endpoint.js';
 import {
   type Endpoint,
@@ -27,6 +35,7 @@ import {
   earlierExport,
   endpointNamed,
   exportToRetry,
+  sameEndpoint,
   withChanged,
   withEndpoint,
   withExport,
@@ -86,7 +95,8 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       return { value, result: undefined };
     });
 
-  async function run(team: TeamKey, record: ExportRecord, call: OutboundCall): Promise<ExportRecord> {
+  /** @param first the endpoint as it was when the first attempt was recorded. */
+  async function run(team: TeamKey, record: ExportRecord, call: OutboundCall, first: Endpoint): Promise<ExportRecord> {
     const recordProgress = (change: ExportProgress) =>
       recordRetry.execute(() =>
         store.change(team, state => ({ value: withProgress(state, call.id, change), result: undefined })),
@@ -96,19 +106,31 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       const words = 'The export could not be recorded in time, and was stopped; read `exports` to see what is known';
       throw new UpstreamUnavailable(words, undefined, false);
     };
-    const recordAttempts = async (attempts: ExportAttempt[]) => {
-      // The record began with the first one.
-      if (attempts.length > 1) await recordProgress({ attempts }).catch(stop);
+    /** The endpoint, if it is as it was. The record began with the first attempt. */
+    const recordAttempt = (attempts: ExportAttempt[]): MaybePromise<Endpoint | undefined> => {
+      if (attempts.length === 1) return first;
+      const change = (state: TeamState) => {
+        const same = sameEndpoint(state, first);
+        return { value: same && withProgress(state, call.id, { attempts }), result: same };
+      };
+      return recordRetry.execute(() => store.change(team, change)).catch(stop);
+    };
+    const begin = async (attempts: ExportAttempt[]) => {
+      const endpoint = await recordAttempt(attempts);
+      if (endpoint === undefined) return undefined;
+      // Its signing secret may have been replaced.
+      const { headers, secrets } = await openAll(team, endpoint);
       // The store took its time, or this process was paused: once the record says UNKNOWN, the export may be retried.
       if (statusOf(record, timeNow() + attemptMs) !== 'RUNNING') {
         stop(
           new Error(`The export ${record.id} was stopped: no further call could end before its record says UNKNOWN`),
         );
       }
+      return { ...headers, ...signatureHeaders(secrets, call, new Date(timeNow())) };
     };
     let known: ExportOutcome['kind'] | 'UNKNOWN' = 'UNKNOWN';
     try {
-      const { attempts, outcome } = await deliver(call, { guard, startTimer }, recordAttempts);
+      const { attempts, outcome } = await deliver(call, { guard, startTimer }, begin);
       const end = { attempts, outcome, finishedAt: iso(timeNow()) };
       const recordEnd = () => recordProgress({ ...end, outcome: storedOutcome(outcome) });
       try {
@@ -145,6 +167,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       const secrets = rotatedSecrets([], signingSecret, 0);
       const endpoint: Endpoint = {
         ...named,
+        revision: randomUUID(),
         headerNames: headers.map(header => header.name),
         ...(await sealAll(team, named, valuesOf(headers), secrets)),
       };
@@ -168,6 +191,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       const kept = await openAll(team, headers == null ? before : { ...before, headerNames: [] });
       const endpoint: Endpoint = {
         ...named,
+        revision: randomUUID(),
         headerNames: headers?.map(header => header.name) ?? before.headerNames,
         ...(await sealAll(team, named, headers == null ? kept.headers : valuesOf(headers), kept.secrets)),
       };
@@ -257,7 +281,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
 
     const endpoint = endpointNamed(state, order.endpoint);
     const url = resolvedUrl(endpoint.url, user, httpsOnly);
-    const { headers, secrets, resealed } = await openAll(team, endpoint);
+    const { resealed } = await openAll(team, endpoint);
     const { body, selected, sent } = await prepare();
 
     const id = randomUUID();
@@ -265,6 +289,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     const record: ExportRecord = {
       ...recorded,
       id,
+      endpointUrl: endpoint.url,
       startedAt: iso(startsAt),
       expiresAt: iso(startsAt + maxDeliveryMs + slackMs),
       finishedAt: null,
@@ -274,19 +299,22 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       attempts: [newAttempt(startsAt)],
       outcome: null,
     };
+    const unsent: ExportRecord = { ...record, attempts: [], outcome: endpointChanged, finishedAt: record.startedAt };
     // Record the export before anything is sent.
-    const concurrent = await store.change(team, latest => {
+    const begun = await store.change<{ ended: ExportRecord } | { same: Endpoint }>(team, latest => {
       const first = earlierExport(latest, record);
-      if (first !== undefined) return { result: first };
-      endpointNamed(latest, order.endpoint);
+      if (first !== undefined) return { result: { ended: first } };
       if (order.retryOf !== null) exportToRetry(latest, order.retryOf);
+      const found = sameEndpoint(latest, endpoint);
+      if (found === undefined) return { value: withExport(latest, unsent), result: { ended: unsent } };
       const current = withChanged(latest, endpoint, resealed) ?? latest;
-      return { value: withExport(current, record), result: undefined };
+      return { value: withExport(current, record), result: { same: found } };
     });
-    if (concurrent !== undefined) return concurrent;
-
-    const sign = (at: Date) => signatureHeaders(secrets, { id, body }, at);
-    const delivery = run(team, record, { url, headers, sign, body, id, startsAt, parent });
+    if ('ended' in begun) {
+      if (begun.ended === unsent) telemetry.exported('FAILED');
+      return begun.ended;
+    }
+    const delivery = run(team, record, { url, body, id, startsAt, parent }, begun.same);
     running.add(delivery);
     return delivery.finally(() => running.delete(delivery));
   }

@@ -8,6 +8,8 @@ const text = z.string();
 /** An endpoint of a team (docs/upstream-api.md: Endpoint registration). The values of its headers are encrypted. */
 const endpoint = z.looseObject({
   name: text,
+  /** Made at the registration and by each update. What was started for another revision is not sent. */
+  revision: text,
   url: text,
   description: text,
   headerNames: z.array(text),
@@ -58,6 +60,8 @@ const exportRecord = z.looseObject({
   /** The user for the placeholders: the e-mail address, otherwise the name. */
   user: text.nullable(),
   endpoint: text,
+  /** Of the endpoint when the export started, with its placeholders. No call goes anywhere else. */
+  endpointUrl: text,
   /** Null for a test of the endpoint. */
   marketId: text.nullable(),
   selected: z.int(),

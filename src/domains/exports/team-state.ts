@@ -17,6 +17,11 @@ export function endpointNamed({ endpoints }: TeamState, name: string): Endpoint 
   return found;
 }
 
+/** The endpoint as it is now, perhaps with a new signing secret. Undefined if it was updated, deleted or registered anew in the meantime. */
+export function sameEndpoint({ endpoints }: TeamState, { name, revision }: Endpoint): Endpoint | undefined {
+  return endpoints.find(endpoint => endpoint.name === name && endpoint.revision === revision);
+}
+
 /** Adds an endpoint. @throws Conflict if the name is taken, or if the team has 100 endpoints. */
 export function withEndpoint(state: TeamState, endpoint: Endpoint): TeamState {
   if (state.endpoints.some(({ name }) => name === endpoint.name)) {

@@ -137,6 +137,7 @@ export const costTable: Readonly<Record<string, FieldCost>> = {
   'ExportReference.url': free,
   'Export.endpoint': found,
   'Export.endpointName': free,
+  'Export.endpointUrl': free,
   'Export.isTest': free,
   'Export.market': free,
   'Export.outcome': free,

@@ -79,10 +79,7 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
     streams: seams.streams,
   });
 
-  // Before the listener that answers.
-  app.server.prependListener('request', (_, response) => {
-    if (lifecycle.endsConnections) response.shouldKeepAlive = false;
-  });
+  app.server.prependListener('request', lifecycle.onRequest);
   app.addHook('onListen', async () => {
     if (sandbox !== undefined) log.warn(sandbox.warning);
     warnOfSettings(log, config);

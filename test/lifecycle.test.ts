@@ -10,32 +10,34 @@ function seenAfter(steps: readonly Step[]) {
     if (step === 'drain' || step === 'serve') lifecycle.drain(step === 'drain');
     else lifecycle[step]();
   }
-  return [lifecycle.unready, lifecycle.endsConnections];
+  const response = { shouldKeepAlive: true };
+  lifecycle.onRequest({}, response);
+  return [lifecycle.unready, response.shouldKeepAlive];
 }
 
 test.each<[Step[], ReturnType<typeof seenAfter>]>([
-  [[], [undefined, false]],
-  [['drain'], ['draining', true]],
+  [[], [undefined, true]],
+  [['drain'], ['draining', false]],
   [
     ['drain', 'serve'],
-    [undefined, false],
+    [undefined, true],
   ],
-  [['leave'], ['closing', true]],
+  [['leave'], ['closing', false]],
   [
     ['drain', 'leave'],
-    ['closing', true],
+    ['closing', false],
   ],
   [
     ['leave', 'serve'],
-    ['closing', true],
+    ['closing', false],
   ],
   [
     ['leave', 'close'],
-    ['closing', false],
+    ['closing', true],
   ],
   [
     ['leave', 'close', 'drain'],
-    ['closing', false],
+    ['closing', true],
   ],
 ])('after %j it is seen as %j', (steps, seen) => {
   expect(seenAfter(steps)).toEqual(seen);

@@ -9,10 +9,10 @@ export function createLifecycle() {
       if (state === 'serving') return undefined;
       return state === 'draining' ? 'draining' : 'closing';
     },
-    /** Whether each response is the last one of its connection, so that clients go elsewhere before requests are refused. */
-    get endsConnections() {
+    /** Before a request is answered: each response may be the last one of its connection, so that clients go elsewhere before requests are refused. */
+    onRequest(_request: unknown, response: { shouldKeepAlive: boolean }): void {
       // A refusal itself leaves the connection open until its body was read: otherwise the client would see a broken connection.
-      return state === 'draining' || state === 'leaving';
+      if (state === 'draining' || state === 'leaving') response.shouldKeepAlive = false;
     },
     /** An operator wants the gateway to drain, or to serve again. Changes nothing once it leaves. */
     drain(isWanted: boolean): void {

@@ -1,35 +1,23 @@
 import { Server } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { GraphQLSchema } from 'graphql';
-import type { DestinationStream, Logger } from 'pino';
-import { createTeams, readTeams, type Teams } from './auth/teams.js';
+import type { Logger } from 'pino';
 import { type Config, readConfig } from './config/config.js';
-import { ConfigurationError, orCannotListen, reasonOf } from './config/configuration-error.js';
-import { countOf, describeChange, Reloadable } from './config/values.js';
-import { type Manifest, readManifest } from './graphql/limits/documents.js';
+import { ConfigurationError, orCannotListen } from './config/configuration-error.js';
 import { startAdminListener } from './http/monitoring/admin-listener.js';
 import { createLifecycle } from './lib/lifecycle.js';
 import { exit, output } from './lib/output.js';
 import { createLogger } from './observability/logger.js';
-import { createMetrics } from './observability/metrics.js';
-import { createTelemetry } from './observability/telemetry.js';
-import { createWarnings } from './observability/warnings.js';
 import type { EmbeddedSandbox } from './sandbox/embedded.js';
 import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
-import { createSchema } from './schema.js';
 import { createServer } from './server.js';
-import { createServices, type WorldSeams } from './services.js';
+import { type BaseSeams, createBase, createServices, loadTracing, reloadFiles, warnOfSettings } from './services.js';
 import type { SubscriptionOptions } from './subscriptions/transports.js';
 
 /** What a test may replace in a gateway. */
-export interface Seams extends WorldSeams {
+export interface Seams extends BaseSeams {
   /** Limits and times of the subscription transports. */
   readonly streams?: SubscriptionOptions['bounds'];
-  /** Stands in for that of `schema/`. */
-  readonly schema?: GraphQLSchema;
   readonly sandbox?: SandboxOptions;
-  /** Takes the lines of the log in place of stderr. */
-  readonly log?: DestinationStream;
 }
 
 interface Listening {
@@ -45,40 +33,14 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
       ? await (await import('./sandbox/embedded.js')).embedSandbox(configured, seams.sandbox)
       : undefined;
   const config = sandbox?.config ?? configured;
-  const log = createLogger(config.logLevel, seams.log);
-  const metrics = createMetrics();
-  const telemetry = createTelemetry(metrics, createWarnings(log));
+  const untraced = createBase(config, seams, sandbox?.teams);
+  const { log, metrics, telemetry } = untraced;
   const tracing = config.traces ? (await loadTracing()).startTracing(telemetry) : undefined;
-  const { teamsFile, persistedDocuments } = config;
-  const teams = new Reloadable<Teams>(() =>
-    createTeams(teamsFile === undefined ? sandbox?.teams : readTeams(teamsFile)),
-  );
-  const documents = new Reloadable<Manifest>(() =>
-    persistedDocuments.file === undefined ? new Map() : readManifest(persistedDocuments.file),
-  );
-  const schema = seams.schema ?? createSchema();
-  const { close, ...built } = await createServices(config, {
-    schema,
-    teams,
-    telemetry,
-    tracing,
-    seams,
-    report: (error, message) => log.error({ err: error }, message),
-  });
+  const base = { ...untraced, tracing };
+  const { close, ...built } = await createServices(base);
   const lifecycle = createLifecycle();
-  const { app, readiness } = await createServer({
-    ...built,
-    lifecycle,
-    config,
-    schema,
-    documents,
-    metrics,
-    log,
-    tracing,
-    demoKey: sandbox?.demoKey,
-    streams: seams.streams,
-  });
-
+  const demoKey = sandbox?.demoKey;
+  const { app, readiness } = await createServer({ ...base, ...built, lifecycle, demoKey, streams: seams.streams });
   app.server.prependListener('request', lifecycle.onRequest);
   app.addHook('onListen', async () => {
     if (sandbox !== undefined) log.warn(sandbox.warning);
@@ -104,16 +66,7 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
       return { address, adminPort: admin?.port };
     },
     shutdown: config.shutdown,
-    /** Reads the teams file and the trusted documents again. A file that is invalid changes nothing. */
-    reload() {
-      if (teamsFile !== undefined) reload(log, 'TEAMS_FILE', 'team', teams, teamsByName);
-      if (persistedDocuments.file !== undefined) {
-        reload(log, 'PERSISTED_DOCUMENTS', 'document', documents, manifest => manifest);
-      }
-      if (teamsFile === undefined && persistedDocuments.file === undefined) {
-        log.warn('Nothing was read again: neither TEAMS_FILE nor PERSISTED_DOCUMENTS is set');
-      }
-    },
+    reload: () => reloadFiles(base),
     /** Closes everything. For `noticeMs` before that, it still serves, but `/readyz` says 503, so that a load balancer can choose another gateway. */
     async close(noticeMs = 0) {
       lifecycle.leave();
@@ -124,51 +77,6 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
       await app.close();
     },
   };
-}
-
-/** Reads a file again, and logs how many entries it has now. If it is invalid, the value from before stays. */
-function reload<T>(
-  log: Logger,
-  name: string,
-  what: string,
-  value: Reloadable<T>,
-  entriesOf: (value: T) => ReadonlyMap<string, string>,
-): void {
-  const before = entriesOf(value.current);
-  try {
-    value.reload();
-    log.warn(describeChange(name, what, before, entriesOf(value.current)));
-  } catch (error) {
-    log.warn(`${reasonOf(error)}; ${countOf(before.size, what)} from before stay in use`);
-  }
-}
-
-const teamsByName = ({ list = [] }: Pick<Teams, 'list'>) =>
-  new Map(list.map(team => [team.name, JSON.stringify(team)]));
-
-/** Loads OpenTelemetry. @throws ConfigurationError where a deployment has left it out. */
-export async function loadTracing() {
-  try {
-    return await import('./observability/open-telemetry.js');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new ConfigurationError(
-      'OTEL_...: traces need the optional packages, which npm ci --omit=optional leaves out',
-    );
-  }
-}
-
-const guessableLength = 16;
-
-/** Says what an operator may not expect of a configuration that is valid. */
-export function warnOfSettings(log: { warn(words: string): void }, config: Config): void {
-  const { persistedDocuments, adminToken } = config;
-  if (persistedDocuments.file !== undefined && persistedDocuments.mode === 'off') {
-    log.warn('PERSISTED_DOCUMENTS has no effect: every document is executed, because PERSISTED_DOCUMENTS_MODE is off');
-  }
-  if (adminToken !== undefined && adminToken.reveal().length < guessableLength) {
-    log.warn(`ADMIN_TOKEN can be guessed: it has fewer than ${guessableLength} characters`);
-  }
 }
 
 function warnOfNode(log: Pick<Logger, 'warn'>): void {

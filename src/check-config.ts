@@ -1,5 +1,4 @@
 import { parseArgs } from 'node:util';
-import { loadTracing, warnOfSettings } from './app.js';
 import { readTeams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError } from './config/configuration-error.js';
@@ -9,6 +8,7 @@ import { readManifest } from './graphql/limits/documents.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { checkStaticFiles } from './http/static-files.js';
 import { createSchema } from './schema.js';
+import { loadTracing, warnOfSettings } from './services.js';
 
 /**
  * `npm run check-config`: checks everything that the start checks, but connects to nothing, listens nowhere and changes nothing. Prints the value and the

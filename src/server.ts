@@ -1,12 +1,10 @@
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { GraphQLSchema } from 'graphql';
-import type { Logger } from 'pino';
-import type { Config } from './config/config.js';
 import { Reloadable, Secret } from './config/values.js';
 import { shortHash } from './data/shared-store.js';
 import { createPlanExecutor } from './graphql/executor/execute.js';
 import { createDocumentChecks } from './graphql/limits/document-checks.js';
-import { createTrustedDocuments, type Manifest } from './graphql/limits/documents.js';
+import { createTrustedDocuments } from './graphql/limits/documents.js';
 import { prepareKnownDocuments } from './graphql/limits/known-documents.js';
 import { createRequestAdmission, type RequestAdmission } from './http/admission.js';
 import { createAuthentication } from './http/authentication.js';
@@ -28,18 +26,11 @@ import type { Lifecycle } from './lib/lifecycle.js';
 import { createProxyHeaders } from './lib/network.js';
 import { oncePerValue } from './lib/run.js';
 import type { Metrics } from './observability/metrics.js';
-import { createOperationNames, type Tracing } from './observability/operation-info.js';
-import type { BuiltServices } from './services.js';
+import { createOperationNames } from './observability/operation-info.js';
+import type { Base, BuiltServices } from './services.js';
 import { registerSubscriptions, type SubscriptionOptions } from './subscriptions/transports.js';
 
-interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations' | 'budget'> {
-  readonly config: Config;
-  readonly schema: GraphQLSchema;
-  /** The trusted documents; empty without a manifest. */
-  readonly documents: Reloadable<Manifest>;
-  readonly metrics: Metrics;
-  readonly log: Logger;
-  readonly tracing: Tracing | undefined;
+interface ServerDeps extends Base, Omit<BuiltServices, 'close'> {
   readonly lifecycle: Pick<Lifecycle, 'unready'>;
   /** The API key of requests without a credential; undefined: they have none. */
   readonly demoKey: string | undefined;

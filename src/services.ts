@@ -1,10 +1,12 @@
 import type { GraphQLSchema } from 'graphql';
+import type { DestinationStream, Logger } from 'pino';
 import type { Dispatcher } from 'undici';
 import { AcceptedScopes, createScoper, type Scope } from './auth/credentials.js';
 import { createSealer } from './auth/seal.js';
-import type { Teams } from './auth/teams.js';
+import { createTeams, readTeams, type TeamList, type Teams } from './auth/teams.js';
 import type { Config } from './config/config.js';
-import type { Reloadable } from './config/values.js';
+import { ConfigurationError, reasonOf } from './config/configuration-error.js';
+import { countOf, describeChange, Reloadable } from './config/values.js';
 import type { Services } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { localGenerations, sharedGenerations } from './data/cache/generations.js';
@@ -29,13 +31,18 @@ import { createSignInAttempts } from './domains/sessions/attempts.js';
 import { createRevocations } from './domains/sessions/revocations.js';
 import { createSessions } from './domains/sessions/sessions.js';
 import { lifetimesOf } from './graphql/lifetimes.js';
+import { type Manifest, readManifest } from './graphql/limits/documents.js';
 import { cacheBytes } from './lib/heap.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
+import { createLogger } from './observability/logger.js';
+import { createMetrics } from './observability/metrics.js';
 import type { Tracing } from './observability/operation-info.js';
-import type { Telemetry } from './observability/telemetry.js';
+import { createTelemetry, type Telemetry } from './observability/telemetry.js';
+import { createWarnings } from './observability/warnings.js';
+import { createSchema } from './schema.js';
 
 /** What a test may replace of the outside world. */
-export interface WorldSeams {
+export interface BaseSeams {
   /** The HTTP connection to the service. */
   readonly wire?: Dispatcher;
   /** Resolves the names of export endpoints. */
@@ -43,25 +50,44 @@ export interface WorldSeams {
   /** What ends an attempt of an export. */
   readonly startTimer?: StartTimer;
   readonly memory?: MemoryBounds;
+  /** Stands in for that of `schema/`. */
+  readonly schema?: GraphQLSchema;
+  /** Takes the lines of the log in place of stderr. */
+  readonly log?: DestinationStream;
 }
 
-interface ServicesDeps {
-  readonly schema: GraphQLSchema;
-  readonly teams: Reloadable<Teams>;
-  readonly telemetry: Telemetry;
+/** What all parts of a gateway are built on. */
+export interface Base extends ReturnType<typeof createBase> {
   /** Undefined: tracing is off. */
   readonly tracing: Tracing | undefined;
-  readonly seams: WorldSeams;
-  /** Called with errors that no request can report. */
-  report(error: unknown, message: string): void;
+}
+
+/** Reads the files of the operator, and makes the log and the metrics. @param demoTeams those where there is no teams file; undefined: each API key is a team of its own. @throws ConfigurationError */
+export function createBase(config: Config, seams: BaseSeams, demoTeams: TeamList | undefined) {
+  const { teamsFile, persistedDocuments } = config;
+  const log = createLogger(config.logLevel, seams.log);
+  const metrics = createMetrics();
+  const telemetry = createTelemetry(metrics, createWarnings(log));
+  return {
+    config,
+    seams,
+    log,
+    metrics,
+    telemetry,
+    teams: new Reloadable<Teams>(() => createTeams(teamsFile === undefined ? demoTeams : readTeams(teamsFile))),
+    /** The trusted documents; empty without a manifest. */
+    documents: new Reloadable<Manifest>(() =>
+      persistedDocuments.file === undefined ? new Map() : readManifest(persistedDocuments.file),
+    ),
+    schema: seams.schema ?? createSchema(),
+  };
 }
 
 /** The services, and what the server shares with them. */
 export type BuiltServices = Awaited<ReturnType<typeof createServices>>;
 
 /** Builds everything that lives as long as the process, below the server, in the order of dependence. */
-export async function createServices(config: Config, deps: ServicesDeps) {
-  const { schema, teams, telemetry, tracing, seams } = deps;
+export async function createServices({ config, log, schema, teams, telemetry, tracing, seams }: Base) {
   const acceptedScopes = new AcceptedScopes();
   const budget = new MemoryBudget(
     seams.memory,
@@ -96,7 +122,7 @@ export async function createServices(config: Config, deps: ServicesDeps) {
     startTimer: seams.startTimer ?? realTimer,
     httpsOnly: config.exports.httpsOnly,
     telemetry,
-    report: error => deps.report(error, 'The outcome of an export could not be recorded'),
+    report: error => log.error({ err: error }, 'The outcome of an export could not be recorded'),
   });
   const services: Services = {
     upstream,
@@ -164,4 +190,60 @@ const judgeEveryMs = 10_000;
 function judgeRefusals(telemetry: Telemetry, { accepted, refused }: ReturnType<AcceptedScopes['recent']>): void {
   if (refused < 2 || refused <= 9 * accepted) telemetry.works('Credentials');
   else telemetry.warn('Credentials', credentialsRefused);
+}
+
+/** Reads the teams file and the trusted documents again. A file that is invalid changes nothing. */
+export function reloadFiles({ config: { teamsFile, persistedDocuments }, log, teams, documents }: Base): void {
+  if (teamsFile !== undefined) reload(log, 'TEAMS_FILE', 'team', teams, teamsByName);
+  if (persistedDocuments.file !== undefined) {
+    reload(log, 'PERSISTED_DOCUMENTS', 'document', documents, manifest => manifest);
+  }
+  if (teamsFile === undefined && persistedDocuments.file === undefined) {
+    log.warn('Nothing was read again: neither TEAMS_FILE nor PERSISTED_DOCUMENTS is set');
+  }
+}
+
+/** Reads a file again, and logs how many entries it has now. If it is invalid, the value from before stays. */
+function reload<T>(
+  log: Logger,
+  name: string,
+  what: string,
+  value: Reloadable<T>,
+  entriesOf: (value: T) => ReadonlyMap<string, string>,
+): void {
+  const before = entriesOf(value.current);
+  try {
+    value.reload();
+    log.warn(describeChange(name, what, before, entriesOf(value.current)));
+  } catch (error) {
+    log.warn(`${reasonOf(error)}; ${countOf(before.size, what)} from before stay in use`);
+  }
+}
+
+const teamsByName = ({ list = [] }: Pick<Teams, 'list'>) =>
+  new Map(list.map(team => [team.name, JSON.stringify(team)]));
+
+/** Loads OpenTelemetry. @throws ConfigurationError where a deployment has left it out. */
+export async function loadTracing() {
+  try {
+    return await import('./observability/open-telemetry.js');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new ConfigurationError(
+      'OTEL_...: traces need the optional packages, which npm ci --omit=optional leaves out',
+    );
+  }
+}
+
+const guessableLength = 16;
+
+/** Says what an operator may not expect of a configuration that is valid. */
+export function warnOfSettings(log: { warn(words: string): void }, config: Config): void {
+  const { persistedDocuments, adminToken } = config;
+  if (persistedDocuments.file !== undefined && persistedDocuments.mode === 'off') {
+    log.warn('PERSISTED_DOCUMENTS has no effect: every document is executed, because PERSISTED_DOCUMENTS_MODE is off');
+  }
+  if (adminToken !== undefined && adminToken.reveal().length < guessableLength) {
+    log.warn(`ADMIN_TOKEN can be guessed: it has fewer than ${guessableLength} characters`);
+  }
 }

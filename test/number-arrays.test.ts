@@ -3,16 +3,10 @@ import fc from 'fast-check';
 import type { Dispatcher } from 'undici';
 import { vector } from '../src/data/parsing.js';
 import { Exchange } from '../src/data/upstream/exchange.js';
-import {
-  cutNumberArrays,
-  flatArrays,
-  parseReply,
-  quoteNumberArrays,
-  type Reply,
-  replyText,
-} from '../src/data/upstream/reply.js';
+import { parseReply, type Reply, replyText } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { UpstreamInvalidResponse } from '../src/errors.js';
+import { cutNumberArrays, flatArrays, quoteNumberArrays } from '../src/lib/json.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { startGateway, type TestGateway } from './support/gateway.js';

@@ -9,7 +9,6 @@ import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { oncePerValue } from '../../lib/run.js';
 import { addVary, opensPage } from '../web-safety.js';
-import { bootScript } from './boot.js';
 
 const title = 'Market Intelligence Gateway';
 const path = '/graphql';
@@ -62,14 +61,15 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
   });
 }
 
-const examples = fileURLToPath(new URL('../../../operations/graphiql/', import.meta.url));
+/** The example queries, and the script that renders GraphiQL in the browser. */
+const folder = fileURLToPath(new URL('../../../operations/graphiql/', import.meta.url));
 
 /** The queries in the first tabs of GraphiQL, with their variables. They read market 1 of the sandbox; for another service, change the number. */
 export function readExamples(): GraphiqlOptions['tabs'] {
-  const files = readdirSync(examples).filter(file => file.endsWith('.graphql'));
+  const files = readdirSync(folder).filter(file => file.endsWith('.graphql'));
   return files.sort().map(file => {
-    const query = readFileSync(join(examples, file), 'utf8');
-    const variables = join(examples, file.replace('.graphql', '.json'));
+    const query = readFileSync(join(folder, file), 'utf8');
+    const variables = join(folder, file.replace('.graphql', '.json'));
     return existsSync(variables) ? { query, variables: readFileSync(variables, 'utf8').trimEnd() } : { query };
   });
 }
@@ -129,7 +129,7 @@ async function load({ tabs, headers }: GraphiqlOptions) {
     <script type="application/json" id="settings">${JSON.stringify(settings).replaceAll('<', '\\u003c')}</script>
     <script src="${await add('graphql-ws', 'javascript', await readFile(join(graphqlWs, 'umd/graphql-ws.min.js'), 'utf8'))}"></script>
     <script src="${await add('graphiql', 'javascript', graphiql.js)}"></script>
-    <script src="${await add('boot', 'javascript', bootScript)}"></script>
+    <script src="${await add('boot', 'javascript', await readFile(join(folder, 'boot.js'), 'utf8'))}"></script>
   </body>
 </html>
 `;

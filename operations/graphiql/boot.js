@@ -1,9 +1,11 @@
-/** Renders GraphiQL in the browser. The package's own fetcher would not send the header editor over a WebSocket: here it is the payload. */
-export const bootScript = `
+// Renders GraphiQL in the browser. The package's own fetcher would not send the header editor over a WebSocket: here it is the payload.
+
 const { path, workers, options } = JSON.parse(document.getElementById('settings').textContent);
 
 const isSubscription = ({ operationName }, document) =>
-  document?.definitions.some(({ operation, name }) => operation === 'subscription' && (!operationName || name?.value === operationName));
+  document?.definitions.some(
+    ({ operation, name }) => operation === 'subscription' && (!operationName || name?.value === operationName),
+  );
 
 async function ask(request, headers) {
   const startedAt = performance.now();
@@ -17,11 +19,18 @@ async function ask(request, headers) {
   return reads === undefined ? body : { summary: summaryOf(reads, performance.now() - startedAt), ...body };
 }
 
-// Shown before the response, because \`extensions\` stands at its end.
+// Shown before the response, because `extensions` stands at its end.
 function summaryOf(reads, milliseconds) {
   const calls = reads.filter(({ source }) => source === 'network').length;
-  const count = (number, what) => number + ' ' + what + (number === 1 ? '' : 's');
-  return count(calls, 'upstream call') + ', ' + count(reads.length - calls, 'read') + ' from the cache, ' + Math.round(milliseconds) + ' ms';
+  const count = (number, what) => `${number} ${what}${number === 1 ? '' : 's'}`;
+  return (
+    count(calls, 'upstream call') +
+    ', ' +
+    count(reads.length - calls, 'read') +
+    ' from the cache, ' +
+    Math.round(milliseconds) +
+    ' ms'
+  );
 }
 
 async function* listen(request, headers) {
@@ -35,7 +44,7 @@ async function* listen(request, headers) {
 
 // A browser's own events have no words, and are {"isTrusted":true} as JSON.
 function wordsFor({ code, reason, message }) {
-  if (code !== undefined) return 'The connection was closed with ' + code + ': ' + (reason || 'no reason given');
+  if (code !== undefined) return `The connection was closed with ${code}: ${reason || 'no reason given'}`;
   return message || 'The connection could not be opened, or broke';
 }
 
@@ -69,4 +78,3 @@ YogaGraphiQL.renderYogaGraphiQL(document.getElementById('root'), {
   fetcher: (request, { headers, documentAST } = {}) =>
     isSubscription(request, documentAST) ? listen(request, headers) : ask(request, headers),
 });
-`;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
@@ -78,6 +78,102 @@ describe('requests that have not arrived', () => {
     expect(all.find(raw => raw.statuses()[1] === 503)?.received()).toMatch(/\r\nretry-after: 1\r\n/);
     for (const { socket } of all) socket.destroy();
     await until(async () => (await counted(gateway.url, 'gateway_requests_in_flight')) === 0);
+  });
+});
+
+describe('a body that is refused before it has arrived', () => {
+  const size = 5_000_000;
+  const large = Buffer.alloc(size, 'a');
+  const head = (path: string, lines: readonly string[] = []) =>
+    [`POST ${path} HTTP/1.1`, 'host: gateway', ...lines, '', ''].join('\r\n');
+  const json = 'content-type: application/json';
+  const length = `content-length: ${size}`;
+  const refusals = [
+    ['too large', 413, head('/graphql', [json, length])],
+    ['too large for a stream', 413, head('/graphql/stream', [json, length])],
+    ['too large for a tool', 413, head('/mcp', [json, length])],
+    ['of text', 413, head('/graphql', ['content-type: text/plain', length])],
+    ['of another type', 415, head('/graphql', ['content-type: text/html', length])],
+    ['compressed', 415, head('/graphql', [json, length, 'content-encoding: gzip'])],
+    ['for nothing', 404, head('/nothing', [length])],
+    ['for no host', 400, head('/graphql', [json, length]).replace('host: gateway', 'host: a b')],
+    ['by a proxy of HTTP/1.0', 413, head('/graphql', [json, length]).replace('/1.1', '/1.0')],
+    ['in a chunk without a size', 400, head('/graphql', [json, 'transfer-encoding: chunked'])],
+    ['beyond a limit', 429, head('/graphql', [json, length])],
+  ] as const;
+
+  async function start(kind: string): Promise<void> {
+    if (kind !== 'beyond a limit') return;
+    await gateway.close();
+    gateway = await startGateway({ sandbox, env: { RATE_LIMIT_PER_ADDRESS: '1' } });
+    await gateway.query(quick);
+  }
+
+  test.each(refusals)('%s says so to a client that sends all before it reads: %d', async (kind, status, bytes) => {
+    await start(kind);
+    const raw = rawConnection(gateway.url, bytes);
+    raw.socket.pause();
+    let failed: Error | undefined;
+    raw.socket.on('error', error => {
+      failed = error;
+    });
+    await new Promise(resolve => raw.socket.write(large, resolve));
+    raw.socket.resume();
+    await Promise.race([raw.ended, raw.closed]);
+    expect(failed).toBeUndefined();
+    expect(raw.statuses()).toEqual([status]);
+    expect(raw.received()).toMatch(/^connection: close\r$/im);
+    raw.socket.destroy();
+  });
+
+  test.each(refusals.filter(([kind]) => !/proxy|chunk/.test(kind)))(
+    '%s is not even sent by a client that expects 100 Continue: %d',
+    async (kind, status, bytes) => {
+      await start(kind);
+      const raw = rawConnection(gateway.url, bytes.replace(json, `${json}\r\nexpect: 100-continue`));
+      await Promise.race([raw.ended, raw.closed]);
+      expect(raw.statuses()).toEqual([status]);
+      raw.socket.destroy();
+    },
+  );
+
+  test('is read on for a while only', async () => {
+    const raw = rawConnection(gateway.url, head('/graphql', [json, 'content-length: 1000000000000']));
+    let sent = 0;
+    while (!raw.socket.destroyed) {
+      await new Promise(resolve => raw.socket.write(large, resolve));
+      sent += size;
+    }
+    expect(raw.statuses()).toEqual([413]);
+    expect(sent).toBeLessThan(40 * size);
+  });
+
+  const posts = {
+    fetch: (body: string) =>
+      fetch(`${gateway.url}/graphql`, { method: 'POST', headers: { 'content-type': 'application/json' }, body }),
+    'fetch with a stream': (body: string) =>
+      fetch(`${gateway.url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: new Blob([body]).stream(),
+        duplex: 'half',
+      } as RequestInit),
+    'the HTTP client of Node': (body: string) =>
+      new Promise<{ status: number | undefined }>((resolve, reject) => {
+        const headers = { 'content-type': 'application/json' };
+        request(`${gateway.url}/graphql`, { method: 'POST', headers, agent: false }, response => {
+          response.resume();
+          resolve({ status: response.statusCode });
+        })
+          .on('error', reject)
+          .end(body);
+      }),
+  };
+  test.each(Object.entries(posts))('says so to %s, each time', async (_, send) => {
+    const body = JSON.stringify({ query: quick, padding: large.toString() });
+    const statuses = async () => (await send(body)).status;
+    expect(await Promise.all(Array.from({ length: 15 }, statuses))).toEqual(Array(15).fill(413));
+    for (let sent = 0; sent < 15; sent += 1) expect(await statuses()).toBe(413);
   });
 });
 

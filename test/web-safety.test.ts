@@ -1,5 +1,5 @@
-import { connect } from 'node:net';
-import { PassThrough } from 'node:stream';
+import { connect, type Socket } from 'node:net';
+import { duplexPair } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -509,9 +509,9 @@ describe('a request that is refused', () => {
     ['HPE_HEADER_OVERFLOW', 431],
     ['HPE_INVALID_METHOD', 400],
   ])('by Node with %s has them too', async (code, status) => {
-    const socket = new PassThrough();
-    refuseUnreadable({ code }, socket);
-    const answer = await text(socket);
+    const [client, socket] = duplexPair();
+    refuseUnreadable({ code }, socket as Socket);
+    const answer = await text(client.end());
     expectRefused(answer);
     expect(answer).toContain(`HTTP/1.1 ${status} `);
   });

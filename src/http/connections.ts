@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Credential, Scope } from '../auth/credentials.js';
 import { type RequestState, stateOf } from './request-state.js';
+import { lingerAndClose } from './web-safety.js';
 
 /** Unanswered requests on one connection. Browsers send one request after the other; few clients pipeline more than ten. */
 const maxUnanswered = 32;
@@ -42,6 +43,8 @@ export function createConnections(sweepMs = 10_000) {
     if (socket.remoteAddress === undefined) return void socket.destroy();
     const connection: Connection = { socket, unanswered: [], taken: undefined, lastScope: undefined };
     Object.assign(socket, { [key]: connection });
+    // Node calls it after the last response.
+    socket.destroySoon = () => lingerAndClose(socket);
     open.add(connection);
     socket.once('close', () => {
       open.delete(connection);
@@ -69,7 +72,7 @@ export function createConnections(sweepMs = 10_000) {
   const sweeping = setInterval(sweep, sweepMs).unref();
 
   function closeIdle(): void {
-    for (const { socket, unanswered } of open) if (unanswered.length === 0) socket.destroy();
+    for (const { socket, unanswered } of open) if (unanswered.length === 0 && socket.writable) socket.destroy();
   }
   let draining: NodeJS.Timeout | undefined;
 

@@ -18,6 +18,7 @@ import { type Handler, maxBodyBytes, readBody, stateOf } from './request-state.j
 import {
   corsOptions,
   invalidJson,
+  isArriving,
   nothingHere,
   Refused,
   refusalBody,
@@ -48,6 +49,7 @@ interface HttpAppDeps {
 export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance> {
   const { log, connections, stages } = deps;
   const answerError = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+    if (isArriving(request.raw)) reply.raw.shouldKeepAlive = false;
     const refuse = (status: number, message: string, extensions: Readonly<Record<string, unknown>>) =>
       reply.code(status).send(refusalBody(stateOf(request.raw).path, message, extensions));
     if (error instanceof GatewayError) {
@@ -107,8 +109,9 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
     frameworkErrors: (error, request, reply) => answerError(error, request, reply.headers(safeHeaders)),
     clientErrorHandler: refuseUnreadable,
   });
-  // An unknown expectation may be ignored (RFC 9110, 10.1.1); otherwise Node itself would answer it.
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  // Otherwise Node itself would answer these: `readBody` says 100 Continue, and an unknown expectation may be ignored (RFC 9110, 10.1.1).
+  for (const event of ['checkContinue', 'checkExpectation'] as const)
+    app.server.on(event, (request, response) => app.server.emit('request', request, response));
   app.setErrorHandler(answerError);
   parseReadBodies(app);
   app.addHook('onRequest', async (_, reply) => void reply.headers(safeHeaders));

@@ -144,7 +144,7 @@ export function readBody(request: IncomingMessage): MaybePromise<Buffer | Error>
 }
 
 function collectBody(state: RequestState, resolve: (body: Buffer | Error) => void): void {
-  const { request, bodyWatch: watch } = state;
+  const { request, response, bodyWatch: watch } = state;
   let chunks = new Chunks();
   let size = 0;
   let pieces = 0;
@@ -170,6 +170,7 @@ function collectBody(state: RequestState, resolve: (body: Buffer | Error) => voi
     settle(tooLarge());
     return;
   }
+  if (/\b100-continue\b/i.test(request.headers.expect ?? '') && request.httpVersion === '1.1') response.writeContinue();
   on('data', chunk => {
     size += chunk.length;
     pieces += 1;

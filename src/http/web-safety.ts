@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, STATUS_CODES } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import type { FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyReply } from 'fastify';
 import { reportHeaders } from '../observability/response-metadata.js';
@@ -84,8 +84,10 @@ const parserErrors: Readonly<Record<string, readonly [status: number, message: s
 };
 
 /** Answers a request that Node could not parse, in the form of every refused request, and ends the connection. */
-export function refuseUnreadable(error: { readonly code?: string }, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
+export function refuseUnreadable(error: { readonly code?: string }, socket: Socket): void {
+  // Refused already.
+  if (socket.writableEnded) return;
+  if (error.code === 'ECONNRESET' || isAnswering(socket)) {
     socket.destroy();
     return;
   }
@@ -98,14 +100,40 @@ export function refuseUnreadable(error: { readonly code?: string }, socket: Dupl
     connection: 'close',
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`, () => socket.destroy());
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+  lingerAndClose(socket);
 }
 
 /** Whether a response to an earlier request has started: the client would read a second one as a part of it. */
-function isAnswering(socket: Duplex): boolean {
+function isAnswering(socket: Socket): boolean {
   const { _httpMessage: response } = socket as { _httpMessage?: { headersSent: boolean } | null };
   return response?.headersSent ?? false;
 }
+
+/** How long, and how much, a client may go on sending after its last response, in milliseconds and bytes. Some clients send all before they read. */
+const lingerMs = 5_000;
+const lingerBytes = 64 * 1024 * 1024;
+
+/**
+ * Ends a connection after its last response. For a while, further bytes of the client are read and dropped: a socket that is destroyed with unread
+ * bytes resets the connection, and the client may never see the response; a socket that is neither read nor destroyed is never closed.
+ */
+export function lingerAndClose(socket: Socket): void {
+  const last = socket.bytesRead + lingerBytes;
+  // In place of the listener that parses them.
+  socket.removeAllListeners('data').on('data', () => {
+    if (socket.bytesRead > last) socket.destroy();
+  });
+  // The parser may have paused it, and has taken what the stream waits for: reading begins again.
+  socket.push('');
+  socket.resume();
+  socket.end();
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** Whether the body of a request is still arriving: then a response must be the last one of its connection. */
+export const isArriving = ({ headers, complete }: IncomingMessage) => !complete && hasBody(headers);
 
 /** Whether this is a browser that opens a page, rather than a client that wants JSON. */
 export function opensPage({ method = '', headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {

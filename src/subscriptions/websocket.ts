@@ -7,7 +7,7 @@ import type { Authentication, Handshake } from '../http/authentication.js';
 import type { Connections } from '../http/connections.js';
 import { maxBodyBytes, stateOf } from '../http/request-state.js';
 import type { ConnectionTelemetry } from '../http/request-telemetry.js';
-import { refusalBody, safeHeaders } from '../http/web-safety.js';
+import { lingerAndClose, refusalBody, safeHeaders } from '../http/web-safety.js';
 import { normalizedUrl, pathOf } from '../lib/network.js';
 import { closeCodes, protocol } from './protocol.js';
 import type { Subscriptions } from './subscriptions.js';
@@ -21,9 +21,6 @@ const maxUnfinishedBytes = maxMessageBytes + 128 * 1024;
 const maxFragments = 64;
 /** Per frame: the buffers in which it arrives, each of which costs far more than a byte. */
 const maxChunks = 1024;
-
-/** How long a refused client may take to read the reason, in milliseconds. */
-const lingerMs = 1_000;
 
 /**
  * Serves GraphQL over WebSocket (`graphql-transport-ws`) at `path`. An upgrade request goes through the hooks of the server like any other
@@ -101,15 +98,4 @@ export function registerWebsocket(
   }
 
   return connections;
-}
-
-/**
- * Ends a connection after its response. For a while, further bytes of the client are read and dropped: a socket that is destroyed with unread
- * bytes resets the connection, and the client may never see the response; a socket that is neither read nor destroyed is never closed.
- */
-function lingerAndClose(socket: Socket): void {
-  socket.resume();
-  socket.end();
-  const timer = setTimeout(() => socket.destroy(), lingerMs);
-  socket.once('close', () => clearTimeout(timer));
 }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { buildProgram, type Program, type Running } from '../support/program.js';
+import { rawConnection } from '../support/raw-http.js';
 import { until } from '../support/until.js';
 
 let program: Program;
@@ -155,6 +156,24 @@ test('what changes something needs the token, and there is nothing else', async 
   expect(await statusOf(`${admin}/constructor`, 'GET')).toBe(404);
   expect(await statusOf(`${admin}/log-level`, 'PUT', { authorization }, 'x'.repeat(2_000))).toBe(413);
   expect((await ask(`${admin}/readyz`)).status).toBe(200);
+});
+
+test('a body that is too large says so to a client that sends all before it reads, and need not be sent', async () => {
+  const admin = await startWithAdmin({ ADMIN_TOKEN: token });
+  const size = 5_000_000;
+  const head = (...lines: string[]) =>
+    ['PUT /log-level HTTP/1.1', 'host: a', `content-length: ${size}`, ...lines, '', ''].join('\r\n');
+  const waiting = rawConnection(admin, head('expect: 100-continue'));
+  await Promise.race([waiting.ended, waiting.closed]);
+  expect(waiting.statuses()).toEqual([413]);
+  waiting.socket.destroy();
+  const sending = rawConnection(admin, head());
+  sending.socket.pause();
+  await new Promise(resolve => sending.socket.write(Buffer.alloc(size, 'x'), resolve));
+  sending.socket.resume();
+  await Promise.race([sending.ended, sending.closed]);
+  expect(sending.statuses()).toEqual([413]);
+  sending.socket.destroy();
 });
 
 test('a page of the web that lets its name resolve to this address reads no configuration', async () => {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { MessageChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { sharedRun } from '../../lib/run.js';
 import { metricsFor } from '../../observability/open-metrics.js';
+import { isArriving, lingerAndClose } from '../web-safety.js';
 import type { FromThread, ToThread } from './admin-listener.js';
 import type { AdminRequest, AdminResponse } from './admin-routes.js';
 import { busyMs, type Readiness, withReadiness } from './readiness.js';
@@ -44,12 +45,20 @@ function readiness(): Readiness {
 
 const server = createServer(async (request, response) => {
   const { status, type = 'application/json; charset=utf-8', body } = await answer(request);
+  if (isArriving(request)) response.shouldKeepAlive = false;
   response.writeHead(status, {
     'content-type': type,
     'cache-control': 'no-store',
     'content-length': Buffer.byteLength(body),
   });
   response.end(body);
+});
+server.on('connection', socket => {
+  socket.destroySoon = () => lingerAndClose(socket);
+});
+server.on('checkContinue', (request, response) => {
+  if (!isTooLarge(request)) response.writeContinue();
+  server.emit('request', request, response);
 });
 server.listen(port, host, () => parentPort?.postMessage((server.address() as AddressInfo).port));
 
@@ -68,14 +77,18 @@ async function answer(request: IncomingMessage): Promise<AdminResponse & { reado
 
 const statusResponse = (status: number, words: string) => ({ status, body: JSON.stringify({ status: words }) });
 
+const tooLarge = statusResponse(413, 'the body is too large');
+const isTooLarge = ({ headers }: IncomingMessage) => Number(headers['content-length']) > maxBodyBytes;
+
 /** Lets the gateway answer. 503 while it is too busy. */
 async function passOn(request: IncomingMessage, path: string): Promise<AdminResponse> {
   const { port1: own, port2: port } = new MessageChannel();
   try {
     let body = '';
-    for await (const chunk of request.setEncoding('utf8')) {
+    if (isTooLarge(request)) return tooLarge;
+    for await (const chunk of request.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
       body += chunk;
-      if (body.length > maxBodyBytes) return statusResponse(413, 'the body is too large');
+      if (body.length > maxBodyBytes) return tooLarge;
     }
     const { method, headers } = request;
     const passed: AdminRequest = { method, path, host: headers.host, authorization: headers.authorization, body };

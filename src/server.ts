@@ -8,7 +8,7 @@ import { createTrustedDocuments } from './graphql/limits/documents.js';
 import { prepareKnownDocuments } from './graphql/limits/known-documents.js';
 import { createRequestAdmission, type RequestAdmission } from './http/admission.js';
 import { createAuthentication } from './http/authentication.js';
-import { createConnections } from './http/connections.js';
+import { type Connections, createConnections } from './http/connections.js';
 import { createHttpApp } from './http/fastify.js';
 import { readExamples, redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
 import { registerGraphql } from './http/graphql/apollo.js';
@@ -58,7 +58,7 @@ export async function createServer(deps: ServerDeps) {
   const sdl = sdlOf(schema);
 
   const concurrency = createConcurrencyLimit(config.loadShedding);
-  const connections = createConnections();
+  const connections = createConnections(telemetry);
   const proxyHeaders = createProxyHeaders(config.trustProxy);
   const authentication = createAuthentication({
     sessions: services.sessions,
@@ -107,7 +107,7 @@ export async function createServer(deps: ServerDeps) {
     limits: createRateLimits(config.rateLimits, shared?.redis, telemetry),
     teams: services.teams,
   });
-  addGauges(metrics, deps, requestAdmission, concurrency);
+  addGauges(metrics, deps, requestAdmission, concurrency, connections);
   const store = config.responseCache
     ? createResponseCacheStore({ bytes: cacheBytes, shared, generations, telemetry })
     : undefined;
@@ -192,11 +192,15 @@ function addGauges(
   { services: { upstream, sessions, exports, acceptedScopes }, budget }: ServerDeps,
   requestAdmission: RequestAdmission,
   concurrency: ConcurrencyLimit,
+  connections: Connections,
 ): void {
   const { readGauge } = metrics;
   readGauge('gateway_memory_ratio', () => process.memoryUsage.rss() / memoryLimit);
   readGauge('gateway_held_bytes', () => budget.held);
   readGauge('gateway_requests_in_flight', () => requestAdmission.inFlight);
+  readGauge('gateway_connections', connections.byKind, 'kind');
+  readGauge('gateway_connections_of_top_client', connections.ofTopClient);
+  readGauge('gateway_connections_limit', () => connections.max);
   readGauge('gateway_operations_running', () => concurrency.running);
   readGauge('gateway_operations_limit', () => concurrency.limit);
   readGauge('gateway_breaker_open', upstream.openBreakers, 'family');

@@ -9,6 +9,7 @@ import { demoHeaders, startGateway, type TestGateway } from './support/gateway.j
 import { hold } from './support/hold.js';
 import { counted } from './support/metrics.js';
 import { get, post, rawConnection, toWebSocket } from './support/raw-http.js';
+import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
 const slow = (name: string) => `query ${name} { market(id: 1) { topics { id } } }`;
@@ -336,7 +337,7 @@ describe('a response that its client does not read', () => {
         ...(['setImmediate', 'clearImmediate', 'setTimeout', 'clearTimeout'] as const),
       ],
     });
-    connections = createConnections(sweepMs);
+    connections = createConnections(silentTelemetry, sweepMs);
     connections.watch(server);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -45,7 +45,7 @@ defineIntegrationTestSuite(async (config, options) => {
   const apollo = new ApolloServer(config);
   await apollo.start();
   const log = pino({ level: 'silent' });
-  const connections = createConnections();
+  const connections = createConnections(silentTelemetry);
   const proxyHeaders = createProxyHeaders(false);
   const requestTelemetry = createRequestTelemetry({
     log,

@@ -713,7 +713,7 @@ describe('a stage of the pipeline', () => {
   async function serve(stage: Stage): Promise<string> {
     logged = [];
     const log = pino({ level: 'error' }, { write: line => void logged.push(JSON.parse(line)) });
-    const connections = createConnections();
+    const connections = createConnections(silentTelemetry);
     const proxyHeaders = createProxyHeaders(false);
     const requestTelemetry = createRequestTelemetry({
       log,

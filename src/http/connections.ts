@@ -1,6 +1,10 @@
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Credential, Scope } from '../auth/credentials.js';
+import { countValues } from '../lib/count-values.js';
+import { networkOf } from '../lib/network.js';
+import type { Telemetry } from '../observability/telemetry.js';
 import { type RequestState, stateOf } from './request-state.js';
 import { lingerAndClose } from './web-safety.js';
 
@@ -8,6 +12,11 @@ import { lingerAndClose } from './web-safety.js';
 const maxUnanswered = 32;
 /** How often a closing server looks for idle connections, in milliseconds. */
 const drainMs = 100;
+
+/** The share of the file descriptors of the process that clients may take. The rest is for `ADMIN_PORT`, the service, Redis and files. */
+const share = 0.75;
+/** From this share of their connections on, the log says so. */
+const nearlyFull = 0.9;
 
 /** Takes over the connection of an upgrade request. */
 type UpgradeListener = (request: IncomingMessage, socket: Socket, head: Buffer) => void;
@@ -17,6 +26,10 @@ export type Connections = ReturnType<typeof createConnections>;
 
 interface Connection {
   readonly socket: Socket;
+  /** Of its latest client: a proxy sends requests of many. */
+  address: string;
+  /** Whether it is a WebSocket now. */
+  isUpgraded: boolean;
   /** In the order of their requests. Not a set: one that lives long keeps what was deleted from it until a full garbage collection. */
   readonly unanswered: ServerResponse[];
   /** How many bytes the client had taken at the last sweep; undefined if nothing was waiting. */
@@ -31,7 +44,8 @@ const key = Symbol('Connection');
 export const clientConnectionOf = (socket: Socket): Connection | undefined => (socket as { [key]?: Connection })[key];
 
 /** @param sweepMs if a client takes none of the waiting bytes between two sweeps, its connection is destroyed. */
-export function createConnections(sweepMs = 10_000) {
+export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, sweepMs = 10_000) {
+  const max = Math.floor(descriptorLimit() * share);
   const open = new Set<Connection>();
   let isClaimed: (request: IncomingMessage) => boolean = () => false;
   let take: UpgradeListener = () => {};
@@ -40,17 +54,31 @@ export function createConnections(sweepMs = 10_000) {
     // A socket starts again after an upgrade that was ignored.
     if (clientConnectionOf(socket) !== undefined) return;
     // Node remembers the address once it was read. A client that has reset the connection by now has none.
-    if (socket.remoteAddress === undefined) return void socket.destroy();
-    const connection: Connection = { socket, unanswered: [], taken: undefined, lastScope: undefined };
+    const { remoteAddress: address } = socket;
+    if (address === undefined) return void socket.destroy();
+    const connection: Connection = {
+      socket,
+      address,
+      isUpgraded: false,
+      unanswered: [],
+      taken: undefined,
+      lastScope: undefined,
+    };
     Object.assign(socket, { [key]: connection });
     // Node calls it after the last response.
     socket.destroySoon = () => lingerAndClose(socket);
     open.add(connection);
+    if (open.size >= max * nearlyFull) warn(`${nearlyFull * 100}% of at most ${max} are open`);
     socket.once('close', () => {
       open.delete(connection);
+      if (open.size < max * nearlyFull) telemetry.works(subject);
       // After Node's own listeners, which close the responses that they know.
       setImmediate(closeAll, connection.unanswered);
     });
+  }
+
+  function warn(words: string): void {
+    telemetry.warn(subject, `${words}. Raise the limit of open files, or look at gateway_connections`);
   }
 
   /** `this`: the response. One function for all, since every request has it. */
@@ -63,7 +91,8 @@ export function createConnections(sweepMs = 10_000) {
 
   function sweep(): void {
     for (const connection of open) {
-      const { socket } = connection;
+      const { socket, isUpgraded } = connection;
+      if (isUpgraded) continue;
       const taken = socket.writableLength > 0 ? bytesTaken(socket) : undefined;
       if (taken !== undefined && taken === connection.taken) socket.destroy();
       connection.taken = taken;
@@ -72,7 +101,8 @@ export function createConnections(sweepMs = 10_000) {
   const sweeping = setInterval(sweep, sweepMs).unref();
 
   function closeIdle(): void {
-    for (const { socket, unanswered } of open) if (unanswered.length === 0 && socket.writable) socket.destroy();
+    for (const { socket, unanswered, isUpgraded } of open)
+      if (unanswered.length === 0 && !isUpgraded && socket.writable) socket.destroy();
   }
   let draining: NodeJS.Timeout | undefined;
 
@@ -81,6 +111,8 @@ export function createConnections(sweepMs = 10_000) {
     watch(server: Server): void {
       // By default Node hides headers beyond the first 1,000, but still acts on them. The size of the head is the bound.
       server.maxHeadersCount = 0;
+      if (Number.isFinite(max)) server.maxConnections = max;
+      server.on('drop', () => warn(`all ${max} are open, and new ones are closed`));
       server.on('connection', begin);
       server.on('upgrade', (request, socket: Socket, head) => {
         socket.on('error', destroy);
@@ -88,7 +120,7 @@ export function createConnections(sweepMs = 10_000) {
           if (socket.destroyed) return;
           if (!isClaimed(request)) return ignoreUpgrade(server, request, socket, head);
           const connection = clientConnectionOf(socket);
-          if (connection !== undefined) open.delete(connection);
+          if (connection !== undefined) connection.isUpgraded = true;
           take(request, socket, head);
         };
         const last = clientConnectionOf(socket)?.unanswered.at(-1);
@@ -109,6 +141,23 @@ export function createConnections(sweepMs = 10_000) {
       // Node parses a chunk to its end, even after the connection was destroyed.
       return !socket.destroyed;
     },
+
+    max,
+
+    /** How many connections are open, by kind. */
+    byKind(): Readonly<Record<string, number>> {
+      const kinds: Record<string, number> = { http: 0, websocket: 0, sse: 0, multipart: 0 };
+      for (const { isUpgraded, unanswered } of open) {
+        const [response] = unanswered;
+        const transport = isUpgraded ? 'websocket' : response && stateOf(response.req).operation.transport;
+        const kind = transport ?? 'http';
+        kinds[kind] = (kinds[kind] ?? 0) + 1;
+      }
+      return kinds;
+    },
+
+    /** How many of them the client with the most holds. Clients are networks, as for rate limits. */
+    ofTopClient: () => countValues([...open], ({ address }) => [networkOf(address)])[0]?.count ?? 0,
 
     /** Whether a connection has more unanswered requests than one may have. */
     isOverBound: (socket: Socket): boolean => (clientConnectionOf(socket)?.unanswered.length ?? 0) > maxUnanswered,
@@ -132,6 +181,18 @@ export function createConnections(sweepMs = 10_000) {
       clearInterval(draining);
     },
   };
+}
+
+const subject = 'Connections';
+
+/** How many file descriptors the process may have; unlimited where the system does not say. */
+function descriptorLimit(): number {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'utf8');
+    return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 /** `this`: the socket. */

@@ -19,7 +19,7 @@ import {
   type Transport,
 } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import type { Connections } from './connections.js';
+import { type Connections, clientConnectionOf } from './connections.js';
 import { monitoringPaths } from './monitoring/readiness.js';
 import { type Handler, RequestState } from './request-state.js';
 import { strictTransport } from './web-safety.js';
@@ -61,6 +61,8 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     const id = typeof given === 'string' && validRequestId.test(given) ? given : undefined;
     const operation = newOperationInfo(id, span?.begin('server'), clientAppOf(headers));
     const state = new RequestState(request, response, proxyHeaders.addressOf(request), operation, span);
+    const connection = clientConnectionOf(request.socket);
+    if (connection !== undefined) connection.address = state.address;
     state.setHeader('x-request-id', operation.id);
     if (proxyHeaders.schemeOf(request) === 'https') state.setHeader('strict-transport-security', strictTransport);
     state.whenClosed(() => end(state));

@@ -16,6 +16,10 @@ const help = {
     'Operations, by the name and version of the client: other where they are not known, none where it has no name',
   gateway_clock_difference_seconds:
     "By how much the clock of this host is ahead of Redis' (redis) and of the service's (service)",
+  gateway_connections: 'Open connections of clients, by kind',
+  gateway_connections_limit:
+    'Connections that may be open at once, three quarters of the file descriptors; the rest is for probes, the service and Redis',
+  gateway_connections_of_top_client: 'Open connections of the client, by its network, that has the most',
   gateway_credentials:
     'Credentials that the service has accepted, with a call in the last 45 seconds, by the outcome of the latest: accepted, or refused (401 or 403)',
   gateway_deprecated_uses_total:

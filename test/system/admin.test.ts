@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { WebSocket } from 'ws';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { rawConnection } from '../support/raw-http.js';
 import { until } from '../support/until.js';
@@ -24,8 +25,8 @@ const busyWhile = (file: string) =>
   `import { existsSync } from 'node:fs'; process.once('SIGUSR2', () => { while (existsSync(${JSON.stringify(file)})); })`;
 
 /** Starts a gateway with a listener for probes. @returns the address of that listener */
-async function startWithAdmin(env: Record<string, string> = {}): Promise<string> {
-  running = await program.start({ ADMIN_PORT: '0', ...env });
+async function startWithAdmin(env: Record<string, string> = {}, run = program): Promise<string> {
+  running = await run.start({ ADMIN_PORT: '0', ...env });
   const [, address = ''] = /^Probes and metrics: (.*)\/metrics$/m.exec(running.stdout()) ?? [];
   return address.replace('localhost', '127.0.0.1');
 }
@@ -174,6 +175,52 @@ test('a body that is too large says so to a client that sends all before it read
   await Promise.race([sending.ended, sending.closed]);
   expect(sending.statuses()).toEqual([413]);
   sending.socket.destroy();
+});
+
+describe('a gateway with few file descriptors', () => {
+  const metricsAt = async (admin: string) => (await ask(`${admin}/metrics`)).text;
+  const warnings = () => running?.stderr() ?? '';
+
+  test('keeps some of them for probes while idle connections take all others, and says so', async () => {
+    const limited = await buildProgram(['sh', '-c', 'ulimit -n 512; exec "$@"', 'sh']);
+    const admin = await startWithAdmin({}, limited);
+    const url = running?.url ?? '';
+    const idle = Array.from({ length: 512 }, () => rawConnection(url));
+    await until(() => /Connections: 90% of at most 384 are open/.test(warnings()));
+    await until(() => /Connections: all 384 are open, and new ones are closed/.test(warnings()));
+    for (const path of ['/healthz', '/readyz', '/metrics']) expect((await ask(`${admin}${path}`)).status).toBe(200);
+    const metrics = await metricsAt(admin);
+    expect(metrics).toMatch(/^gateway_connections\{kind="http"\} 384$/m);
+    expect(metrics).toMatch(/^gateway_connections_of_top_client 384$/m);
+    expect(metrics).toMatch(/^gateway_connections_limit 384$/m);
+    for (const { socket } of idle) socket.destroy();
+    await until(async () => /^gateway_connections\{kind="http"\} 0$/m.test(await metricsAt(admin)));
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    await until(() => /Connections: back to normal/.test(warnings()));
+  });
+
+  test('shows what each kind of connection takes, and what the client with the most has', async () => {
+    const admin = await startWithAdmin({ TRUST_PROXY: 'true' });
+    const url = running?.url ?? '';
+    const idle = Array.from({ length: 3_000 }, (_, index) => {
+      const socket = new WebSocket(`${url}/graphql`, 'graphql-transport-ws', {
+        headers: { 'x-forwarded-for': index < 2_000 ? '192.0.2.1' : `2001:db8:${index.toString(16)}::1` },
+      });
+      socket.once('open', () => socket.send('{"type":"connection_init"}'));
+      return once(socket, 'message').then(() => socket);
+    });
+    const sockets = await Promise.all(idle);
+    const stream = await fetch(`${url}/graphql/stream?query=subscription{eventUpdates{cursor}}`, {
+      headers: { accept: 'text/event-stream', 'x-forwarded-for': '192.0.2.1' },
+    });
+    const metrics = await metricsAt(admin);
+    expect(metrics).toMatch(/^gateway_connections\{kind="websocket"\} 3000$/m);
+    expect(metrics).toMatch(/^gateway_connections\{kind="sse"\} 1$/m);
+    expect(metrics).toMatch(/^gateway_connections_of_top_client 2001$/m);
+    await stream.body?.cancel();
+    for (const socket of sockets) socket.terminate();
+    await until(async () => /^gateway_connections\{kind="websocket"\} 0$/m.test(await metricsAt(admin)));
+  });
 });
 
 test('a page of the web that lets its name resolve to this address reads no configuration', async () => {

@@ -9,6 +9,7 @@ import { type RedisValue, startFakeRedis } from './support/fake-redis.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
+import { startRedis } from './support/redis-server.mjs';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { rawSocket } from './support/streams.js';
 import { until } from './support/until.js';
@@ -202,6 +203,27 @@ describe('a client past its limit', () => {
     }));
 });
 
+test.each([
+  ['allkeys-lru', '100mb', true],
+  ['volatile-ttl', '100mb', true],
+  ['noeviction', '100mb', true],
+  ['volatile-lru', '100mb', false],
+  ['noeviction', '0', false],
+])('a Redis with %s and a memory of %s is warned of at the start: %s', async (policy, memory, isWarned) => {
+  const own = await startRedis({ args: ['--maxmemory', memory, '--maxmemory-policy', policy] });
+  const lines: string[] = [];
+  const log = { write: (line: string) => void lines.push(line) };
+  const env = { LOG_LEVEL: 'warn' };
+  const gateway = await startGateway({ sandbox, env, redisUrl: own.url, seams: { log } });
+  try {
+    const found = lines.filter(line => line.includes(`maxmemory-policy is ${policy}`));
+    expect(found).toHaveLength(isWarned ? 1 : 0);
+  } finally {
+    await gateway.close();
+    await own.stop();
+  }
+});
+
 describe('a Redis that answers a count with something else', () => {
   const answers: [string, RedisValue][] = [
     ['nothing', [null, null]],
@@ -291,6 +313,20 @@ describe.each(redisPlaces)('over %s', (name, startPlace) => {
     for (let network = 2; network < 92; network += 1) await one.count(email, `192.0.2.${network}`);
     await expect(one.count(email, '192.0.2.100')).rejects.toMatchObject(limited);
     await other.count(email, '192.0.2.1');
+  });
+
+  test('attempts to sign in are limited although Redis evicts their counts', async () => {
+    const client = connected();
+    const attempts = createSignInAttempts(client);
+    const evict = async () => {
+      const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+      for (const node of nodes) for (const key of await node.keys('mig:sign-in:*')) await node.unlink(key);
+    };
+    for (let index = 0; index < 10; index += 1) {
+      await attempts.count(`evicted-${name}`, '198.51.100.1');
+      await evict();
+    }
+    await expect(attempts.count(`evicted-${name}`, '198.51.100.1')).rejects.toMatchObject({ code: 'RATE_LIMITED' });
   });
 
   test('a client with a high limit costs Redis a round trip in a hundred requests', async () => {

@@ -175,6 +175,14 @@ export function followClock(client: RedisClient, telemetry: Pick<Telemetry, 'clo
   return () => reading;
 }
 
+/** Warns where a full Redis would evict what it must keep, or counts of limits before cached data. Never rejects. */
+export async function checkEviction(client: RedisClient, { warn }: Pick<Telemetry, 'warn'>): Promise<void> {
+  const info = await client.info('memory').catch(() => '');
+  const [, policy = 'volatile-lru'] = /^maxmemory_policy:(\S+)/m.exec(info) ?? [];
+  if (policy === 'volatile-lru' || /^maxmemory:0\b/m.test(info)) return;
+  warn('Redis', `maxmemory-policy is ${policy}, which may lose exports, sign-outs or limits; set it to volatile-lru`);
+}
+
 /** The number of the database that a client uses. */
 export function databaseOf(client: RedisClient): number {
   return client instanceof Cluster ? 0 : Number(client.options.db ?? 0);

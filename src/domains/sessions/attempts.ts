@@ -19,12 +19,25 @@ const maxPerEmail = 100;
 const knownSeconds = 14 * 24 * 60 * 60;
 const maxKnownLocally = 50_000;
 
-/** With Redis, attempts on all instances count. Without it, or while it is unavailable, only those on this instance do. */
+/** With Redis, attempts on all instances count. Each instance counts its own too, for Redis may be away, or evict a count to make room. */
 export function createSignInAttempts(redis: RedisClient | undefined) {
   const limiter = (keyPrefix: string, points: number) => {
     const bound = { keyPrefix, points, duration: windowSeconds };
     const local = new RateLimiterMemory(bound);
-    return redis === undefined ? local : new RedisCounter({ ...bound, storeClient: redis, insuranceLimiter: local });
+    const shared = redis && new RedisCounter({ ...bound, storeClient: redis });
+    /** Redis is away. */
+    const ignored = (reason: unknown) => {
+      if (reason instanceof RateLimiterRes) throw reason;
+    };
+    return {
+      async consume(key: string) {
+        await local.consume(key);
+        await shared?.consume(key).catch(ignored);
+      },
+      async delete(key: string) {
+        await Promise.all([local.delete(key), shared?.delete(key).catch(ignored)]);
+      },
+    };
   };
   const perNetwork = limiter('mig:sign-in:network', maxPerNetwork);
   const perEmailAndNetwork = limiter('mig:sign-in:both', maxPerEmailAndNetwork);

@@ -39,13 +39,11 @@ const strict = (resolve: Resolve = resolveName) => createAddressGuard(false, res
 const permissive = (resolve: Resolve = resolveName) => createAddressGuard(true, resolve);
 const call = (url: string) => ({
   url: new URL(url),
-  headers: {},
-  sign: () => ({}),
   body: '{}',
   id: 'a-key',
   startsAt: Date.now(),
 });
-const send = (url: string, guard = strict()) => deliver(call(url), { guard, startTimer: realTimer }, async () => {});
+const send = (url: string, guard = strict()) => deliver(call(url), { guard, startTimer: realTimer }, async () => ({}));
 
 describe('an internal address', () => {
   test('is tested in at least 60 notations', () => {
@@ -123,7 +121,7 @@ describe('an allowed address', () => {
   test('is waited for no longer than an attempt may take', async () => {
     const guard = strict(() => new Promise(() => {}));
     const startTimer = (_: number, fire: () => void) => realTimer(1, fire);
-    const { attempts } = await deliver(call('http://late.example/'), { guard, startTimer }, async () => {});
+    const { attempts } = await deliver(call('http://late.example/'), { guard, startTimer }, async () => ({}));
     expect(attempts.map(({ fault }) => fault)).toEqual(['TIMEOUT', 'TIMEOUT', 'TIMEOUT', 'TIMEOUT']);
   });
 

@@ -8,7 +8,7 @@ import { localGenerations, sharedGenerations } from '../src/data/cache/generatio
 import { keysOf } from '../src/data/cache/keys.js';
 import type { Load, Loaded, Lookup, LookupOutcome, ReceiveOutcome } from '../src/data/cache/lookup.js';
 import { createMemoryTier, createRedisTier, freshEntries, type MemoryTier } from '../src/data/cache/tiers.js';
-import { connectRedis, type RedisClient } from '../src/data/redis.js';
+import { connectRedis, maxQuickBytes, type RedisClient } from '../src/data/redis.js';
 import {
   Abandoned,
   Forbidden,
@@ -616,7 +616,11 @@ describe('Redis', () => {
     expect(await getOrLoad(elsewhere, scope, lookup('a', { tag }), never)).toMatchObject({ source: 'network' });
   });
 
-  test.each([1, 400])('reads a batch of %d with one MGET and one pipeline', async size => {
+  test.each([
+    [1, 1],
+    [20, 1],
+    [400, 19],
+  ])('reads a batch of %d with MGETs of at most 32 keys, and writes it with one pipeline', async (size, reads) => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { asked, lookup }] = [someScope(), sourceOf()];
     const pipelines = jest.spyOn(redis, 'pipeline');
@@ -625,11 +629,11 @@ describe('Redis', () => {
     const keys = size + Math.floor(size / 2);
     await writesOf(admin, keys);
     expect(asked).toHaveLength(size);
-    expect(await commandsOf(admin)).toEqual({ mget: 1, set: keys });
+    expect(await commandsOf(admin)).toEqual({ mget: reads, set: keys });
     expect(pipelines).toHaveBeenCalledTimes(1);
     await loadMany(cacheOver(redis), scope, lookups, never);
     await loadMany(cache, scope, lookups, never);
-    expect(await commandsOf(admin)).toEqual({ mget: 2, set: keys });
+    expect(await commandsOf(admin)).toEqual({ mget: 2 * reads, set: keys });
     expect(asked).toHaveLength(size);
   });
 
@@ -638,10 +642,10 @@ describe('Redis', () => {
   });
 
   test.each([
-    ['large entries, each in a turn of its own', 20, 100_000, 20],
-    ['many small entries, some in later turns', 20, 30_000, 18],
-    ['few small entries, at once', 4, 15_000, 1],
-  ])('encodes and decodes %s', async (_, size, bytes, expected) => {
+    ['large entries, each in a turn of its own', 20, 100_000, 20, 20],
+    ['many small entries, some in later turns', 20, 30_000, 14, 18],
+    ['few small entries, at once', 4, 15_000, 1, 1],
+  ])('encodes and decodes %s', async (_, size, bytes, encoded, decoded) => {
     const { redis, admin } = await ownRedis();
     const store = sharedStore(redis, telemetry);
     const counting = countTurns();
@@ -667,20 +671,36 @@ describe('Redis', () => {
     await writesOf(admin, size);
     const answers = await loadMany(cacheHere(), scope, lookups, never);
     for (const answer of answers) expect(answer).toMatchObject({ source: 'redis', bytes });
-    expect([turns.sign.size, turns.open.size]).toEqual([expected, expected]);
+    expect([turns.sign.size, turns.open.size]).toEqual([encoded, decoded]);
   });
 
-  test('gets no entry above 1 MB, which each process reads itself, and keeps no older one in its place', async () => {
+  test('gets no entry above 256 KB, which each process reads itself, and keeps no older one in its place', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
     const look = (over: Cache, bytes: number) => getOrLoad(over, scope, lookup('a', sized(bytes)), never);
-    await look(cache, megabyte);
+    await look(cache, maxQuickBytes);
     await writesOf(admin, 1);
     moveClock(100 * second);
-    expect((await look(cache, megabyte + 1)).source).toBe('network');
+    expect((await look(cache, maxQuickBytes + 1)).source).toBe('network');
     await until(async () => (await admin.dbsize()) === 0);
-    expect((await look(cache, megabyte + 1)).source).toBe('memory');
-    expect((await look(cacheOver(redis), megabyte + 1)).source).toBe('network');
+    expect((await look(cache, maxQuickBytes + 1)).source).toBe('memory');
+    expect((await look(cacheOver(redis), maxQuickBytes + 1)).source).toBe('network');
+    expect(faults).toEqual([]);
+  });
+
+  test('is read and written in parts that arrive in time, over a link of 100 Mbit/s', async () => {
+    const { admin, server } = await ownRedis();
+    const network = await startNetwork(() => server.port, 12_500_000);
+    cleanups.push(network.close);
+    const url = network.url.replace('http', 'redis');
+    const [one, other] = [await connected(url), await connected(url)];
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    const lookups = Array.from({ length: 100 }, (_, index) => lookup(`${index}`, sized(50_000)));
+    await loadMany(cacheOver(one), scope, lookups, never);
+    await writesOf(admin, lookups.length);
+    for (const answer of await loadMany(cacheOver(other), scope, lookups, never)) {
+      expect(answer).toMatchObject({ source: 'redis' });
+    }
     expect(faults).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { timeNow } from '../../lib/clock.js';
 import { runYielding } from '../../lib/run.js';
 import type { Span } from '../../observability/operation-info.js';
-import { createRedisGuard, redisAttributes } from '../redis.js';
+import { batchesOf, createRedisGuard, maxQuickBytes, redisAttributes } from '../redis.js';
 import type { SharedStore } from '../shared-store.js';
 import { type Entry, entrySchema } from './entry.js';
 import { hashedKey, type Keys, type ScopedKey, scopeOfKey } from './keys.js';
@@ -51,8 +51,8 @@ export const createMemoryTier = (bytes: number) =>
 /** In characters, including the scope. A longer key is hashed. */
 const maxKeyLength = 250;
 
-/** In bytes. Redis gets no larger entry: a batch of them would hold up all other commands of the connection, until they fail. */
-const maxSharedBytes = 1024 * 1024;
+/** Of one command: entries that are read have mostly a few kilobytes, and each at most `maxQuickBytes`. */
+const maxKeysAtOnce = 32;
 /** In characters. What one call encodes or decodes beyond this waits for its turn. */
 const maxAtOnce = 64 * 1024;
 
@@ -86,14 +86,18 @@ export function createRedisTier({ redis, namespace, signer, telemetry }: SharedS
   }
 
   return {
-    /** Reads entries in one round trip. Those are left out that are missing, malformed or not signed by this fleet; all, if Redis is unavailable. */
+    /** Reads entries, up to 32 in one round trip. Those are left out that are missing, malformed or not signed by this fleet; all, if Redis is unavailable. */
     async getMany(keys: readonly ScopedKey[], parent?: Span): Promise<ReadonlyMap<ScopedKey, Entry>> {
       const names = keys.map(nameOf);
-      const texts = await guarded('MGET', () => traced(parent, 'MGET', names.length, () => redis.mget(names)));
+      const texts: (string | null)[] = [];
+      for (const some of batchesOf(names, () => 1, maxKeysAtOnce)) {
+        const read = () => traced(parent, 'MGET', some.length, () => redis.mget([...some]));
+        texts.push(...((await guarded('MGET', read)) ?? some.map(() => null)));
+      }
       const entries = new Map<ScopedKey, Entry>();
       let characters = 0;
       for (const [index, key] of keys.entries()) {
-        const [name, text] = [names[index] as string, texts?.[index]];
+        const [name, text] = [names[index] as string, texts[index]];
         if (text == null) continue;
         characters += text.length;
         const decode = () => json.decode(name, text, 'record');
@@ -103,15 +107,15 @@ export function createRedisTier({ redis, namespace, signer, telemetry }: SharedS
       return entries;
     },
 
-    /** Writes entries in one pipeline. Removes the key of an entry that has expired or is too large. Never rejects. */
+    /** Writes entries in pipelines. Removes the key of an entry that has expired or is too large. Never rejects. */
     async setMany(writes: ReadonlyMap<ScopedKey, Entry>, parent?: Span): Promise<void> {
-      const run = async () => {
+      const run = async (some: readonly (readonly [ScopedKey, Entry])[]) => {
         const pipeline = redis.pipeline();
         let characters = 0;
-        for (const [key, entry] of writes) {
+        for (const [key, entry] of some) {
           const milliseconds = Math.ceil(entry.usableUntil - timeNow());
           const name = nameOf(key);
-          if (milliseconds <= 0 || entry.bytes > maxSharedBytes) {
+          if (milliseconds <= 0 || entry.bytes > maxQuickBytes) {
             pipeline.unlink(name);
             continue;
           }
@@ -123,7 +127,9 @@ export function createRedisTier({ redis, namespace, signer, telemetry }: SharedS
         const failed = (await pipeline.exec())?.find(([error]) => error !== null);
         if (failed !== undefined) throw failed[0];
       };
-      await guarded('SET', () => traced(parent, 'PIPELINE SET', writes.size, run));
+      for (const some of batchesOf(writes, ([, { bytes }]) => bytes, maxQuickBytes)) {
+        await guarded('SET', () => traced(parent, 'PIPELINE SET', some.length, () => run(some)));
+      }
     },
   };
 }

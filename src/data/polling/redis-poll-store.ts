@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { timeNow } from '../../lib/clock.js';
 import { oncePerValue } from '../../lib/run.js';
 import { createSignedJson } from '../cache/signer.js';
-import { countFaults, replacingOtherType, subscriberOf } from '../redis.js';
+import { batchesOf, countFaults, replacingOtherType, subscriberOf } from '../redis.js';
 import type { SharedStore } from '../shared-store.js';
 import { type PollStore, timesFor } from './poll-store.js';
 import { type StateMessage, stateMessageSchema } from './state-message.js';
@@ -15,6 +15,7 @@ const maxAtOnce = 64 * 1024;
 const piece = z.object({ id: z.string(), length: z.int() });
 type Piece = Readonly<z.output<typeof piece>>;
 const pieceIn = (text: string): Piece => ({ id: hash('sha256', text, 'base64url').slice(0, 32), length: text.length });
+const lengthOf = ({ length }: Piece) => length;
 const pieceOf = oncePerValue((element: object) => pieceIn(JSON.stringify(element)));
 
 /** A message, and when it was signed, in milliseconds since 1970. Where it has pieces, they are the list that its state lacks. */
@@ -24,20 +25,6 @@ const storedSchema = z.object({
   list: z.object({ member: z.string(), pieces: z.array(piece) }).optional(),
 });
 type Stored = z.output<typeof storedSchema>;
-
-function* batchesOf(pieces: readonly Piece[]): Generator<readonly Piece[]> {
-  let batch: Piece[] = [];
-  let length = 0;
-  for (const each of pieces) {
-    if (batch.length > 0 && length + each.length > maxAtOnce) {
-      yield batch;
-      [batch, length] = [[], 0];
-    }
-    batch.push(each);
-    length += each.length;
-  }
-  if (batch.length > 0) yield batch;
-}
 
 /**
  * A store for a fleet. Claims and last states are keys in Redis; messages are also published on Redis channels. Each process has one connection
@@ -101,7 +88,8 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
       const element = before?.get(id);
       if (element !== undefined) elements.set(id, element);
     }
-    for (const batch of batchesOf(list.pieces.filter(({ id }) => !elements.has(id)))) {
+    const missing = list.pieces.filter(({ id }) => !elements.has(id));
+    for (const batch of batchesOf(missing, lengthOf, maxAtOnce)) {
       const ids = batch.map(({ id }) => id);
       const texts = await countFaults(telemetry, 'HMGET', () => redis.hmget(piecesKeyOf(channel), ...ids));
       for (const [index, id] of ids.entries()) {
@@ -132,7 +120,7 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
     const names = () => replacingOtherType(redis, key, () => redis.hkeys(key));
     const present = new Set(await countFaults(telemetry, 'HKEYS', names));
     const missing = [...elements].flatMap(([id, element]) => (present.has(id) ? [] : [pieceOf(element)]));
-    for (const batch of batchesOf(missing)) {
+    for (const batch of batchesOf(missing, lengthOf, maxAtOnce)) {
       const texts = batch.map(({ id }) => [id, JSON.stringify(elements.get(id))] as const);
       await Promise.all([countFaults(telemetry, 'HSET', () => redis.hset(key, new Map(texts))), expire()]);
     }

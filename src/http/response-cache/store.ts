@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { Generations } from '../../data/cache/generations.js';
 import { hashedKey, type ScopedKey } from '../../data/cache/keys.js';
 import type { Signer } from '../../data/cache/signer.js';
-import { createRedisGuard, replacingOtherType } from '../../data/redis.js';
+import { createRedisGuard, maxQuickBytes, replacingOtherType } from '../../data/redis.js';
 import type { SharedStore } from '../../data/shared-store.js';
 import { timeNow } from '../../lib/clock.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
@@ -88,7 +88,7 @@ export function createResponseCacheStore({ bytes, shared, generations, telemetry
       if (response.length > bytes * maxShare) return;
       storeInMemory(key, response);
       const milliseconds = Math.floor(response.keepUntil - timeNow());
-      if (shared === undefined || shared.redis.status !== 'ready' || milliseconds <= 0) return;
+      if (shared?.redis.status !== 'ready' || milliseconds <= 0 || response.length > maxQuickBytes) return;
       const { redis, signer, namespace } = shared;
       const name = redisKey(namespace, key);
       void guarded('SET', () => redis.set(name, pack(response, signer, name), 'PX', milliseconds));

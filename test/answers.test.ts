@@ -271,15 +271,17 @@ describe.each([
 });
 
 test.each(redisPlaces.map(([name], index) => ({ name, index })))(
-  'what one gateway keeps in $name another gives',
+  'what one gateway keeps in $name another gives, and keeps itself',
   async ({ index }) => {
     const other = await startGateway({ sandbox, redisUrl: places[index]?.url ?? '', env });
     try {
       const query = fresh();
       await post(over(index), query);
       sandbox.calls.clear();
-      await post(other, query);
-      expect(await keptBy(other)).toBe(1);
+      for (const tier of ['redis', 'memory']) {
+        await post(other, query);
+        expect(await counted(other.url, 'gateway_response_cache_hits_total', { tier })).toBe(1);
+      }
       expect(sandbox.calls.list()).toEqual([]);
     } finally {
       await other.close();

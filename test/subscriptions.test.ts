@@ -1,14 +1,18 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Topic } from '../src/data/polling/topic.js';
 import type { Identity } from '../src/http/authentication.js';
+import type { RequestState } from '../src/http/request-state.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
 import type { Sandbox } from '../src/sandbox/server.js';
 import type { Executor } from '../src/subscriptions/executor.js';
 import type { Operation } from '../src/subscriptions/operations.js';
 import { createSharedExecution, type Listener } from '../src/subscriptions/shared-execution.js';
-import type { SubscriptionBounds } from '../src/subscriptions/subscriptions.js';
+import { type SubscriptionBounds, Subscriptions } from '../src/subscriptions/subscriptions.js';
+import { WebSocketConnection } from '../src/subscriptions/websocket-connection.js';
+import { collectGarbage } from './support/collect-garbage.js';
 import { ask, demoHeaders, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { get, post, rawConnection, toWebSocket } from './support/raw-http.js';
@@ -715,6 +719,32 @@ describe('Limits', () => {
     other.socket.close();
   });
 
+  test('a client that hangs up before its stream begins leaves its credential as many streams as before', async () => {
+    await startStrict({ connections: 2 });
+    const unfinished = { ...progress, variables: { id: '5' } };
+    const status = async () => {
+      const stream = kept(overSse(strict.url, unfinished));
+      const error = await Promise.race([stream.ended, until(() => stream.results.length > 0)]);
+      return error?.response.status ?? 200;
+    };
+    expect(await status()).toBe(200);
+    const { read } = Subscriptions.prototype;
+    const reading = jest.spyOn(Subscriptions.prototype, 'read');
+    reading.mockImplementationOnce(async function (this: Subscriptions, client, ...operation) {
+      const { response } = client as RequestState;
+      response.destroy();
+      await once(response, 'close');
+      return read.call(this, client, ...operation);
+    });
+    const accept = 'multipart/mixed;subscriptionSpec="1.0"';
+    const headers = { ...demoHeaders, accept, 'content-type': 'application/json' };
+    await expect(
+      fetch(`${strict.url}/graphql`, { method: 'POST', headers, body: JSON.stringify(unfinished) }),
+    ).rejects.toThrow();
+    reading.mockRestore();
+    expect([await status(), await status()]).toEqual([200, 429]);
+  });
+
   test('who does not introduce itself is closed with 4408', async () => {
     await startStrict({ initMs: 300 });
     expect(await rawSocket(strict.url).closed).toEqual({ code: 4408, reason: 'Connection initialisation timeout' });
@@ -770,6 +800,47 @@ describe('Limits', () => {
     for (const socket of [earlier, later]) socket.terminate();
     for (const { socket } of [closing, holder]) socket.destroy();
     await full.close();
+  });
+
+  test('a connection that has ended is forgotten', async () => {
+    await startStrict({});
+    const seen: WeakRef<WebSocketConnection>[] = [];
+    const { prototype } = WebSocketConnection;
+    const { receive } = prototype;
+    prototype.receive = function (bytes) {
+      seen.push(new WeakRef(this));
+      receive.call(this, bytes);
+    };
+    const raws = Array.from({ length: 10 }, () => rawSocket(strict.url));
+    await Promise.all(raws.map(raw => raw.introduce()));
+    prototype.receive = receive;
+    for (const { socket, closed } of raws.slice(1)) {
+      socket.close();
+      await closed;
+    }
+    const left = () => {
+      collectGarbage();
+      return seen.filter(each => each.deref() !== undefined).length;
+    };
+    await until(left, count => count < raws.length / 2);
+    raws[0]?.socket.terminate();
+  });
+
+  test('nothing more is executed for a client that does not take its answers', async () => {
+    await startStrict({ executions: 1 });
+    const raw = rawSocket(strict.url);
+    await raw.introduce();
+    const large = `{ ${Array.from({ length: 6 }, (_, index) => `p${index}: events(first: 100) { nodes { vectorIndex { embeddings } } }`).join(' ')} }`;
+    raw.socket.pause();
+    raw.send({ id: 'large', type: 'subscribe', payload: { query: large } });
+    raw.send({ id: 'next', type: 'subscribe', payload: { query: '{ market(id: 3) { name } }' } });
+    await until(async () => (await metric('gateway_held_bytes', strict.url)) > 1_000_000);
+    expect((await strict.query('{ market(id: 2) { name } }')).errors).toBeUndefined();
+    expect(sandbox.calls.count(/markets\/3/)).toBe(0);
+    raw.socket.resume();
+    await until(() => raw.messages.some(({ id, type }) => id === 'next' && type === 'complete'));
+    expect(sandbox.calls.count(/markets\/3/)).toBe(1);
+    raw.socket.close();
   });
 
   test('a client stays that pauses for some heartbeats while it reads a large response', async () => {

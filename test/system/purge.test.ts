@@ -18,14 +18,15 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.close());
 
+const purgeScript = 'data/cache/purge-command.js';
+const purgeEnv = (env: Record<string, string>) => ({
+  PATH: process.env.PATH ?? '',
+  ...addressesOn(sandbox.origin),
+  ...env,
+});
+
 /** Runs the command with the environment of a gateway. */
-function purge(env: Record<string, string>, ...args: string[]) {
-  return program.run(
-    { PATH: process.env.PATH ?? '', ...addressesOn(sandbox.origin), ...env },
-    'data/cache/purge-command.js',
-    args,
-  );
-}
+const purge = (env: Record<string, string>, ...args: string[]) => program.run(purgeEnv(env), purgeScript, args);
 
 describe.each(allRedisPlaces)('over %s, after npm run purge', (_, startPlace) => {
   let place: RedisPlace;
@@ -74,16 +75,17 @@ describe.each(allRedisPlaces)('over %s, after npm run purge', (_, startPlace) =>
     });
   });
 
-  const run = (...args: string[]) => purge({ REDIS_URL: place.url, SESSION_SECRET: secret }, ...args);
+  const settings = () => ({ REDIS_URL: place.url, SESSION_SECRET: secret });
+  const run = (...args: string[]) => purge(settings(), ...args);
 
   test('--all, no gateway serves anything from before it', async () => {
-    const { code, stdout, stderr } = await run('--all');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(
-      /^Purged everything that was cached: [1-9]\d* entries in Redis, and the memory of each gateway that reaches Redis\.\n$/,
-    );
+    const { stdout, ended } = program.launch(purgeEnv(settings()), purgeScript, ['--all']);
+    await until(() => stdout().endsWith('\n'));
     expect(await readAgain(demoHeaders)).toEqual(both(Object.keys(queries)));
     expect(await readAgain(otherHeaders)).toEqual(both(['market1', 'market2']));
+    const line =
+      /^Purged everything that was cached: [1-9]\d* entries in Redis, and the memory of each gateway that reaches Redis\.\n$/;
+    expect(await ended).toEqual({ code: 0, stdout: expect.stringMatching(line), stderr: '' });
   });
 
   test('--credential-hash, none serves this credential anything from before it, and others keep theirs', async () => {

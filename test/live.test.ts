@@ -8,7 +8,7 @@ import { askedPauseMs, pauseAfter, type Watched } from '../src/data/polling/poll
 import { createPolling, type Polling } from '../src/data/polling/polling.js';
 import { redisPollStore } from '../src/data/polling/redis-poll-store.js';
 import type { StateMessage } from '../src/data/polling/state-message.js';
-import { Topic, type TopicSubscription } from '../src/data/polling/topic.js';
+import type { TopicSubscription } from '../src/data/polling/topic.js';
 import { connectRedis } from '../src/data/redis.js';
 import { Forbidden, NotFound, RateLimited, Unauthenticated, UpstreamUnavailable } from '../src/errors.js';
 import { type RedisServer, startRedis } from './support/redis.js';
@@ -113,65 +113,6 @@ test('limits how many topics one scope watches, and not the other scopes', async
 
 const readerOf = <T>(subscription: TopicSubscription<T>) => subscription[Symbol.asyncIterator]();
 
-const numbers = (onEmpty = () => {}) => new Topic<number>({ onEmpty, refresh: async () => {} });
-
-describe('A topic', () => {
-  test('gives a slow reader only the newest value', async () => {
-    const topic = numbers();
-    const reading = readerOf(topic.subscribe(new AbortController().signal));
-    for (const value of [1, 2, 3]) topic.publish(value);
-    expect(await reading.next()).toEqual({ value: 3, done: false });
-    const waiting = reading.next();
-    topic.publish(4);
-    topic.publish(5);
-    expect(await waiting).toEqual({ value: 5, done: false });
-  });
-
-  test('gives the last value, then ends once', async () => {
-    const topic = numbers();
-    const reading = readerOf(topic.subscribe(new AbortController().signal));
-    topic.publish(1);
-    topic.end(new Error('over'));
-    expect(await reading.next()).toEqual({ value: 1, done: false });
-    await expect(reading.next()).rejects.toThrow('over');
-    expect(await reading.next()).toEqual({ value: undefined, done: true });
-  });
-
-  test('gives neither a late reader nor a slow one what it has forgotten', async () => {
-    const topic = numbers();
-    const { signal } = new AbortController();
-    const slow = readerOf(topic.subscribe(signal));
-    topic.publish(1);
-    topic.forget();
-    expect(topic.newest).toBeUndefined();
-    const late = readerOf(topic.subscribe(signal));
-    topic.publish(2);
-    expect(await Promise.all([slow.next(), late.next()])).toEqual([
-      { value: 2, done: false },
-      { value: 2, done: false },
-    ]);
-  });
-
-  test('reports when the last reader has left, in any way', async () => {
-    let emptied = 0;
-    const topic = numbers(() => {
-      emptied += 1;
-    });
-    const leaving = new AbortController();
-    const one = readerOf(topic.subscribe(leaving.signal));
-    const other = topic.subscribe(new AbortController().signal);
-    const pending = one.next();
-    leaving.abort();
-    expect(await pending).toEqual({ value: undefined, done: true });
-    expect(emptied).toBe(0);
-    topic.publish(1);
-    for await (const _ of other) break;
-    expect(emptied).toBe(1);
-    topic.subscribe(AbortSignal.abort());
-    expect(emptied).toBe(2);
-  });
-});
-
 describe('A poller', () => {
   test('never polls faster than the interval, and slower without changes and after failures', () => {
     for (const result of ['changed', 'same', 'failed'] as const) {
@@ -185,40 +126,6 @@ describe('A poller', () => {
     expect(pauseAfter('changed', 1, 1_000, () => 0.99)).toBeGreaterThan(1_000);
     // Listeners are told of a state that is older than three intervals: a poller that is well must be faster.
     expect(pauseAfter('same', 99, 1_000, () => 1)).toBeLessThan(3_000);
-  });
-
-  test('runs one poll at a time until its last listener leaves, which aborts it', async () => {
-    const { counted, telemetry } = counts();
-    const live = createPolling({ store: localPollStore(100), intervalMs: 100, telemetry });
-    const from = source();
-    const asked = from.watched.ask;
-    let running = 0;
-    let maxRunning = 0;
-    let aborted = 0;
-    const watched: Watched<number> = {
-      ...from.watched,
-      async ask(previous, signal) {
-        running += 1;
-        maxRunning = Math.max(maxRunning, running);
-        try {
-          return await asked(previous, signal);
-        } finally {
-          running -= 1;
-          if (signal.aborted) aborted += 1;
-        }
-      },
-    };
-    // Longer than an interval.
-    from.delayMs = 150;
-    const listener = listen(live, scope(), { watched });
-    await until(() => from.asked.length >= 4);
-    listener.leave();
-    await listener.ended;
-    await until(() => running === 0);
-    expect([maxRunning, aborted, counted.pollers]).toEqual([1, 1, 0]);
-    const gaps = from.asked.slice(1).map(({ at }, index) => at - (from.asked[index]?.at ?? 0));
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(148);
-    await live.close();
   });
 
   test('waits for as long as the service asks, but no longer than five minutes', () => {
@@ -360,155 +267,6 @@ describe.each(pollingPlaces)('Polling %s', place => {
     await close();
   });
 
-  test('hands over to another process with the same state when the listeners of the first have left', async () => {
-    const { first, second, counted, close } = await readyFleet();
-    const whose = scope();
-    const from = source();
-    const one = listen(first, whose, from);
-    await until(() => one.heard.length === 1);
-    const other = listen(second, whose, from);
-    await until(() => other.heard.length === 1);
-    one.leave();
-    await one.ended;
-    from.value = 2;
-    await until(() => other.heard.at(-1) === 2);
-    expect(from.asked.every(({ previous }, index) => (index === 0) === (previous === undefined))).toBe(true);
-    const pollers = place === 'in one process' ? 1 : 2;
-    expect(counted.taken).toBe(pollers);
-    other.leave();
-    await other.ended;
-    await close();
-    expect(counted).toMatchObject({ pollers: 0, released: pollers });
-  });
-
-  test('never polls faster than the interval, however often listeners join and leave', async () => {
-    const { first, close } = await readyFleet();
-    const whose = scope();
-    const from = source();
-    for (let round = 0; round < 30; round += 1) {
-      const listener = listen(first, whose, from);
-      await until(() => listener.heard.length === 1);
-      listener.leave();
-      await listener.ended;
-    }
-    const [begun] = from.asked;
-    // On a slow machine the rounds take longer than an interval.
-    expect(from.asked.filter(({ at }) => at - (begun?.at ?? 0) < intervalMs - 2)).toHaveLength(1);
-    await close();
-  });
-
-  test('sends the final state to later listeners of any process, with one call in an interval', async () => {
-    const { first, second, counted, close } = await readyFleet();
-    const whose = scope();
-    const from = source(100);
-    for (let round = 0; from.asked.length < 3; round += 1) {
-      const listener = listen(round % 2 === 0 ? first : second, whose, from);
-      expect(await listener.ended).toBeUndefined();
-      expect(listener.heard).toEqual([100]);
-      // Timers must have their turn.
-      await sleep(1);
-    }
-    const gaps = from.asked.slice(1).map(({ at }, index) => at - (from.asked[index]?.at ?? 0));
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(intervalMs - 2);
-    await close();
-    expect(counted.pollers).toBe(0);
-  });
-
-  test('sends no state from before a write to listeners that join after it', async () => {
-    const { first, second, close } = await readyFleet();
-    for (const former of [100, 7]) {
-      const whose = scope();
-      const from = source(former);
-      const early = listen(first, whose, from);
-      await until(() => early.heard.length === 1);
-      from.generation = 'second';
-      from.value = 1;
-      const late = [listen(first, whose, from), listen(second, whose, from)];
-      await until(() => late.every(({ heard }) => heard.length === 1));
-      expect(late.map(({ heard }) => heard)).toEqual([[1], [1]]);
-      from.value = 100;
-      await Promise.all([early, ...late].map(({ ended }) => ended));
-      for (const { heard } of late) expect(heard).toEqual([1, 100]);
-    }
-    await close();
-  });
-
-  test('sends the state after a write to earlier listeners too, with one poller', async () => {
-    const { first, second, counted, close } = await readyFleet();
-    const whose = scope();
-    const from = source(7);
-    const early = [listen(first, whose, from), listen(second, whose, from)];
-    await until(() => early.every(({ heard }) => heard.length === 1));
-    from.generation = 'second';
-    from.value = 1;
-    await until(() => early.every(({ heard }) => heard.at(-1) === 1));
-    const late = listen(second, whose, from);
-    await until(() => late.heard.length === 1);
-    await until(() => counted.pollers === 1);
-    from.value = 100;
-    await Promise.all([...early, late].map(({ ended }) => ended));
-    for (const { heard } of early) expect(heard).toEqual([7, 1, 100]);
-    await close();
-    expect(counted.pollers).toBe(0);
-  });
-
-  test('sends no state that was being read when a write came', async () => {
-    const { first, close } = await readyFleet();
-    const from = source(7);
-    from.delayMs = 400;
-    const whose = scope();
-    const early = listen(first, whose, from);
-    await until(() => from.asked.length === 1);
-    from.delayMs = 0;
-    from.generation = 'second';
-    from.value = 1;
-    const late = listen(first, whose, from);
-    await until(() => late.heard.length === 1 && early.heard.length === 1);
-    await until(() => from.settled >= 3);
-    expect([early.heard, late.heard]).toEqual([[1], [1]]);
-    early.leave();
-    late.leave();
-    await close();
-  });
-
-  test('polls alone while the generation cannot be read, and shares again afterwards', async () => {
-    const { first, second, counted, close } = await readyFleet();
-    const whose = scope();
-    const from = source();
-    from.generation = undefined;
-    const listeners = [listen(first, whose, from), listen(first, whose, from), listen(second, whose, from)];
-    await until(() => listeners.every(({ heard }) => heard.length === 1));
-    expect(counted.pollers).toBe(place === 'in one process' ? 1 : 2);
-    from.generation = 'first';
-    await until(() => counted.pollers === 1);
-    from.value = 100;
-    await Promise.all(listeners.map(({ ended }) => ended));
-    for (const { heard } of listeners) expect([...new Set(heard)]).toEqual([1, 100]);
-    await close();
-  });
-
-  test('starts a late listener with the newest state of the fleet', async () => {
-    const one = await readyStore();
-    const other = place === 'in one process' ? one : await readyStore();
-    // It hears of nothing, and never has the claim.
-    const deaf: PollStore = { ...other, claimMs: 60_000, claim: async () => false, subscribe: () => () => {} };
-    const lives = [one, deaf].map(store => createPolling({ store, intervalMs, telemetry: silentTelemetry }));
-    const [first, second] = lives as [Polling, Polling];
-    const whose = scope();
-    const from = source();
-    const early = listen(first, whose, from);
-    await until(() => early.heard.length === 1);
-    const lagging = listen(second, whose, from);
-    await until(() => lagging.heard.length === 1);
-    from.value = 2;
-    await until(() => early.heard.at(-1) === 2);
-    const late = listen(second, whose, from);
-    await until(() => late.heard.length === 1);
-    expect(late.heard).toEqual([2]);
-    for (const { leave } of [early, lagging, late]) leave();
-    await Promise.all(lives.map(live => live.close()));
-  });
-
   test('ends all listeners of the fleet with the refusal after one call', async () => {
     const { first, second, counted, close } = await readyFleet();
     for (const refusal of [
@@ -533,39 +291,6 @@ describe.each(pollingPlaces)('Polling %s', place => {
       expect(from.asked.length).toBeLessThanOrEqual(before + 1 + counted.taken - claims);
     }
     await close();
-  });
-
-  test('polls on through other failures, sends the age of the last state once, then new states', async () => {
-    const { first, close } = await readyFleet();
-    const from = source();
-    const listener = listen(first, scope(), from);
-    await until(() => listener.heard.length === 1);
-    from.value = new UpstreamUnavailable('Down');
-    await until(() => listener.heard.length === 2);
-    expect(listener.times[1]).toBe(listener.times[0]);
-    expect(Date.now() - (listener.times[1] ?? 0)).toBeGreaterThanOrEqual(3 * intervalMs - 20);
-    from.value = 1;
-    await until(() => listener.heard.length === 3);
-    expect(listener.times[2]).toBeGreaterThan(listener.times[0] ?? 0);
-    expect(listener.heard).toEqual([1, 1, 1]);
-    listener.leave();
-    await close();
-  });
-
-  test('polls separately for each scope, and aborts the poll when the last listener leaves', async () => {
-    const { first, counted, close } = await readyFleet();
-    const from = source();
-    const one = listen(first, scope(), from);
-    const other = listen(first, scope(), from);
-    await until(() => counted.pollers === 2 && one.heard.length + other.heard.length === 2);
-    from.delayMs = 10_000;
-    const before = from.asked.length;
-    await until(() => from.asked.length > before);
-    one.leave();
-    other.leave();
-    await Promise.all([one.ended, other.ended]);
-    await close();
-    expect(counted).toMatchObject({ pollers: 0, taken: 2, released: 2, lost: 0 });
   });
 });
 
@@ -663,50 +388,4 @@ test('A gateway that cannot store what it has found leaves the polls to another'
   const listener = listen(live, scope(), source());
   await until(() => released.length > 0 && listener.heard.length === 1);
   await live.close();
-});
-
-test('A listener never gets an older state after its process polled alone', async () => {
-  const server = await startSingle();
-  const slowly = 1_000;
-  const redises = [0, 1].map(() => connectRedis(server.urls, () => {}));
-  await until(() => redises.every(({ status }) => status === 'ready'));
-  const [store, otherStore] = redises.map(redis => redisPollStore(sharedStore(redis), slowly)) as [
-    PollStore,
-    PollStore,
-  ];
-  let isAway = true;
-  const reached =
-    <A extends unknown[], R>(call: (...values: A) => Promise<R>) =>
-    (...values: A) =>
-      isAway ? Promise.reject(new Error('The store is away')) : call(...values);
-  const cutOff: PollStore = {
-    ...otherStore,
-    read: reached(otherStore.read),
-    claim: reached(otherStore.claim),
-    release: reached(otherStore.release),
-    publish: reached(otherStore.publish),
-    subscribe: (topic, onMessage) => otherStore.subscribe(topic, message => isAway || onMessage(message)),
-  };
-  const [one, other] = [store, cutOff].map(its =>
-    createPolling({ store: its, intervalMs: slowly, telemetry: silentTelemetry }),
-  ) as [Polling, Polling];
-  const whose = scope();
-  const [slow, quick] = [source(40), source(42)];
-  slow.delayMs = 400;
-
-  const first = listen(one, whose, slow);
-  await until(() => slow.asked.length === 1);
-  slow.value = 43;
-  const second = listen(other, whose, quick);
-  await until(() => second.heard.length === 1 && first.heard.length === 1);
-  isAway = false;
-  await until(() => second.heard.at(-1) === 43);
-  expect([first.heard, second.heard]).toEqual([
-    [40, 43],
-    [42, 43],
-  ]);
-  await one.close();
-  await other.close();
-  for (const redis of redises) redis.disconnect();
-  await server.stop();
 });

@@ -4,8 +4,6 @@ import { EventStore } from '../src/sandbox/event-store.js';
 import { createNews } from '../src/sandbox/news.js';
 import { type Company, type MarketEvent, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createWorld, type World } from '../src/sandbox/world/world.js';
-import { startGateway } from './support/gateway.js';
-import { hold } from './support/hold.js';
 import { clientOf } from './support/sandbox-client.js';
 import { until } from './support/until.js';
 
@@ -33,7 +31,6 @@ const failure = (errorCode: string) => ({ success: false, errorCode, message: ex
 
 describe('the event list', () => {
   const list = async (query = '') => (await client.get(`/v2/events-monitor/events${query}`)).body;
-  const everything = 'from=2026-01-01&minLikelihood=0&minSeverity=0&pageSize=100';
   const isHit = ({ taxonomicMatches }: MarketEvent, least = 2) =>
     taxonomicMatches.impactedEntities.some(({ impact }) => impact.likelihood >= least && impact.severity >= least);
 
@@ -148,23 +145,6 @@ describe('the event list', () => {
     expect(await ids('minLikelihood=3&maxLikelihood=1')).toEqual([]);
   });
 
-  test('combines names in one filter with OR and filters with AND, and compares names exactly', async () => {
-    const all = sandbox.data.events;
-    const alerts = (event: MarketEvent) => event.taxonomicMatches.alertTypes.map(alert => alert.name);
-    const either = await list(`?${everything}&alertType=Cyber%20Incident,Product%20Recall`);
-    expect(either.meta.totalItems).toBe(
-      all.filter(event => alerts(event).some(name => ['Cyber Incident', 'Product Recall'].includes(name))).length,
-    );
-    const both = await list(`?${everything}&alertType=Product%20Recall&affectedDatapoint=Lead%20Time,Nothing`);
-    expect(both.meta.totalItems).toBeGreaterThan(0);
-    for (const event of both.data) {
-      expect(alerts(event)).toContain('Product Recall');
-      expect(event.taxonomicMatches.affectedDatapoints).toContainEqual(expect.objectContaining({ name: 'Lead Time' }));
-    }
-    expect((await list(`?${everything}&alertType=product%20recall`)).meta.totalItems).toBe(0);
-    expect((await list(`?${everything}&alertType=Product`)).meta.totalItems).toBe(0);
-  });
-
   test('matches name and scores independently, possibly in different entities', async () => {
     const entity = (name: string, score: number) => ({
       name,
@@ -177,20 +157,6 @@ describe('the event list', () => {
       taxonomicMatches: { impactedEntities: [entity('Hard Hit', 3), entity('Barely Hit', 0)] },
     });
     expect((await list('?impactedEntity=Barely%20Hit')).data).toMatchObject([{ _id: 'mixed' }]);
-  });
-
-  test('searches for all words in title, summary and keywords', async () => {
-    sandbox.publishEvent({
-      _id: 'found',
-      title: 'Zinc smelter idles',
-      summary: 'Power was too dear.',
-      eventSearchKeywords: [{ keyword: 'Curtailed output', propertySource: 'inferred' }],
-    });
-    const ids = async (words: string) =>
-      (await list(`?search=${encodeURIComponent(words)}`)).data.map((event: MarketEvent) => event._id);
-    expect(await ids('SMELTER dear curtailed')).toEqual(['found']);
-    expect(await ids('smelter cheap')).toEqual([]);
-    expect((await list('?search=')).meta).toEqual((await list()).meta);
   });
 });
 
@@ -246,36 +212,6 @@ describe('authentication', () => {
     }
   });
 
-  test('with a key without the subscription is refused only by the events monitor', async () => {
-    const headers = keyNamed('markets only');
-    for (const path of [events, '/v2/events-monitor/observation/x']) {
-      const { status, body } = await client.get(path, headers);
-      expect(status).toBe(403);
-      expect(body).toEqual(failure('FORBIDDEN'));
-    }
-    expect((await client.get('/stage/dev/markets/1', headers)).status).toBe(200);
-  });
-
-  test('with a key without permission on a market is refused by all of its endpoints', async () => {
-    const headers = keyNamed('no markets');
-    for (const [method, path] of [
-      ['GET', '/v2/markets/1/companies'],
-      ['GET', '/v2/markets/1/esg'],
-      ['GET', '/v2/markets/1/jobs'],
-      ['GET', '/v2/discovery/1/jobs'],
-      ['POST', '/v2/discovery/1/publish'],
-      ['POST', '/api/markets/1/topics'],
-      ['GET', '/stage/dev/markets/1'],
-    ] as const) {
-      const { status, body } = await client.call(method, path, undefined, headers);
-      expect(status).toBe(403);
-      expect(body).toEqual(failure('FORBIDDEN'));
-    }
-    expect((await client.get('/v2/markets/99/companies', headers)).status).toBe(404);
-    expect((await client.get(events, headers)).status).toBe(200);
-    expect((await client.post('/api/markets/suggest', { keyword: '' }, headers)).body).toEqual({ suggested: [] });
-  });
-
   test('with the session of a key works as bearer token and as session id for an hour', async () => {
     const { status, body } = await client.get('/v2/auth/session');
     expect(status).toBe(200);
@@ -325,17 +261,6 @@ describe('authentication', () => {
     expect((await client.get(events, { cookie })).status).toBe(401);
   });
 
-  test('gives the same error for a wrong e-mail address and a wrong password', async () => {
-    const [user] = sandbox.demo.users;
-    const wrongPassword = await signIn(user?.email ?? '', 'wrong');
-    const wrongEmail = await signIn('nobody@team.example', user?.password ?? '');
-    expect(wrongPassword.status).toBe(401);
-    expect(wrongPassword.body).toEqual(failure('UNAUTHORISED'));
-    expect(wrongEmail.body).toEqual(wrongPassword.body);
-    expect(wrongEmail.headers.getSetCookie()).toEqual([]);
-    expect((await client.post('/v2/auth/sign-in', { email: 'x' }, {})).status).toBe(400);
-  });
-
   test('ends for a revoked key and every session created with it', async () => {
     const { body } = await client.get('/v2/auth/session');
     const { body: other } = await client.get('/v2/auth/session');
@@ -381,12 +306,6 @@ describe('search criteria', () => {
     });
   });
 
-  test('have synonyms of known words only', async () => {
-    const { searchCriteria } = (await derive('constructor of packaging')).body;
-    expect(searchCriteria.keywords.features).toEqual(['constructor', 'packaging']);
-    expect(searchCriteria.keywords.synonyms).toEqual(['wrapping', 'containers']);
-  });
-
   test('require a known search type and a question', async () => {
     for (const body of [
       { searchType: 'other', searchInput: 'x' },
@@ -398,15 +317,6 @@ describe('search criteria', () => {
       expect(answer.status).toBe(400);
       expect(answer.body).toEqual(failure('QUERY_VALIDATION_FAILED'));
     }
-  });
-
-  test('get suggestions for keywords that they do not have yet', async () => {
-    const { searchCriteria } = (await derive('packaging suppliers in Italy')).body;
-    const { status, body } = await client.post(sandbox.keywordSuggestionPath, { searchCriteria });
-    expect(status).toBe(200);
-    expect(body.data).toEqual(expect.arrayContaining(['certified packaging', 'packaging Italy']));
-    expect(searchCriteria.keywords.synonyms.filter((word: string) => body.data.includes(word))).toEqual([]);
-    expect((await client.post(sandbox.keywordSuggestionPath, { searchCriteria: {} })).status).toBe(400);
   });
 });
 
@@ -463,13 +373,6 @@ describe('a discovery', () => {
     expect((await start()).status).toBe(200);
   });
 
-  test('starts without count and performSearch, which new criteria do not have', async () => {
-    const { count: _, performSearch: __, ...fresh } = CRITERIA;
-    expect((await start(5, false, fresh)).status).toBe(200);
-    time += DISCOVERY;
-    expect((await record(5)).company_count).toBeGreaterThan(0);
-  });
-
   test('requires a known market and complete criteria', async () => {
     expect((await start(99)).body).toEqual(failure('NOT_FOUND'));
     for (const wrong of [
@@ -486,28 +389,6 @@ describe('a discovery', () => {
     }
     expect((await client.post('/v2/discovery/5/start', { searchCriteria: CRITERIA })).status).toBe(400);
     expect((await client.get('/v2/discovery/5/jobs')).body.data).toEqual([]);
-  });
-
-  test('finds the requested number of companies, and sets the market to reviewing', async () => {
-    expect(await record(5)).toMatchObject({ review_status: 'draft', company_count: 0 });
-    await start();
-    time += DISCOVERY - 1;
-    expect(await record(5)).toMatchObject({ review_status: 'draft', company_count: 0 });
-    time += 1;
-    expect(await record(5)).toMatchObject({ review_status: 'reviewing', company_count: 20 });
-  });
-
-  test('stores its criteria, and the earlier ones as history', async () => {
-    const criteria = () => client.get('/v2/discovery/5/search-criteria');
-    const history = async () => (await client.get('/v2/discovery/5/search-criteria/history')).body;
-    expect((await criteria()).body).toEqual(failure('NOT_FOUND'));
-    expect(await history()).toEqual({ metadata: { marketId: 5 }, data: [] });
-    for (const count of [1, 2, 3]) {
-      await start(5, false, { ...CRITERIA, count });
-      time += DISCOVERY;
-    }
-    expect((await criteria()).body).toEqual({ metadata: { marketId: 5 }, data: { ...CRITERIA, count: 3 } });
-    expect((await history()).data.map((past: { count: number }) => past.count)).toEqual([2, 1]);
   });
 });
 
@@ -535,19 +416,6 @@ describe('a review', () => {
     expect(served.map(company => company.domain)).toEqual(pool().slice(2, 20));
     expect(served[0]).toMatchObject({ domain: c, reviewStatus: 'include' });
     expect(await record(5)).toMatchObject({ review_status: 'published', company_count: 18 });
-  });
-
-  test('is refused before the discovery is complete, and for companies that were not discovered', async () => {
-    expect((await review(5, 'include', { mode: 'all' })).status).toBe(409);
-    await start();
-    expect((await review(5, 'include', { mode: 'all' })).body).toEqual(failure('CONFLICT'));
-    time += DISCOVERY;
-    expect((await review(5, 'include', { mode: 'partial', domains: [pool()[20]] })).status).toBe(400);
-    expect((await review(5, 'include', { mode: 'partial', domains: [] })).status).toBe(400);
-    expect((await review(5, 'include', { mode: 'partial' })).status).toBe(400);
-    expect((await review(5, 'include', { mode: 'some' })).status).toBe(400);
-    expect((await review(5, 'maybe', { mode: 'all' })).status).toBe(400);
-    expect((await review(99, 'include', { mode: 'all' })).status).toBe(404);
   });
 });
 
@@ -590,18 +458,6 @@ describe('publishing', () => {
     expect(await companies(5)).toHaveLength(20);
   });
 
-  test('is refused before discovery, before a review, while it runs and for an unknown market', async () => {
-    expect((await publish()).body).toEqual(failure('CONFLICT'));
-    await start();
-    expect((await publish()).status).toBe(409);
-    time += DISCOVERY;
-    expect((await publish()).status).toBe(409);
-    await review(5, 'include', { mode: 'all' });
-    expect((await publish()).status).toBe(200);
-    expect((await publish()).status).toBe(409);
-    expect((await publish(99)).status).toBe(404);
-  });
-
   test('again replaces the companies only when it has finished', async () => {
     const excluded = sandbox.data.markets[1]?.companies[0]?.domain ?? '';
     await review(2, 'exclude', { mode: 'partial', domains: [excluded] });
@@ -613,346 +469,10 @@ describe('publishing', () => {
   });
 });
 
-describe('a market', () => {
-  test('has a record with the fields of the specification', async () => {
-    expect(await record(1)).toEqual({
-      id: 1,
-      name: expect.any(String),
-      subtitle: expect.any(String),
-      description: expect.any(String),
-      date_created: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
-      company_count: 1200,
-      header_image_url: expect.stringMatching(/^https:/),
-      review_status: 'published',
-    });
-    for (const id of ['99', 'one', '01']) {
-      const { status, body } = await client.get(`/stage/dev/markets/${id}`);
-      expect(status).toBe(404);
-      expect(body).toEqual(failure('NOT_FOUND'));
-    }
-  });
-
-  test('returns all of its companies with the fields of the export', async () => {
-    const served = await companies(1);
-    expect(served).toHaveLength(1200);
-    expect(served).toEqual(sandbox.data.markets[0]?.companies);
-    expect(new Set(served.map(company => company.domain)).size).toBe(1200);
-  });
-
-  test('returns one ESG record for each company', async () => {
-    const { status, body } = await client.get('/v2/markets/3/esg');
-    expect(status).toBe(200);
-    expect(body.metadata).toEqual({ marketId: 3 });
-    expect(body.data.map((esg: { domain: string }) => esg.domain)).toEqual(
-      (await companies(3)).map(company => company.domain),
-    );
-    expect(body.data[0]).toMatchObject({
-      environment: expect.any(Number),
-      social: expect.any(Number),
-      governance: expect.any(Number),
-      overall: expect.any(Number),
-    });
-  });
-
-  test('that is not published has no companies, ESG data, topics or export', async () => {
-    for (const id of [4, 5]) {
-      const answers = await Promise.all([
-        client.get(`/v2/markets/${id}/companies`),
-        client.get(`/v2/markets/${id}/esg`),
-        client.post(`/api/markets/${id}/topics`, {}),
-        client.post(`/api/markets/${id}/export-csv`, { domainList: ['x.example.com'] }),
-      ]);
-      for (const { status, body } of answers) {
-        expect(status).toBe(404);
-        expect(body).toEqual(failure('NOT_FOUND'));
-      }
-    }
-  });
-
-  test('has topics on two levels, sorted by label on request', async () => {
-    const topics = async (body?: unknown) => (await client.post('/api/markets/1/topics', body)).body.data;
-    const plain = await topics();
-    expect(plain).toEqual(sandbox.data.markets[0]?.topics);
-    expect(await topics({})).toEqual(plain);
-    const sorted = await topics({ sorts: { label: 'asc' } });
-    const labels = (list: { label: string }[]) => list.map(({ label }) => label);
-    expect(labels(plain)).not.toEqual(labels(sorted));
-    expect(labels(sorted)).toEqual(labels(plain).sort());
-    for (const { groups } of sorted) expect(labels(groups)).toEqual(labels(groups).sort());
-    expect((await client.post('/api/markets/1/topics', { sorts: { label: 'desc' } })).status).toBe(400);
-    expect((await client.post('/api/markets/99/topics', {})).status).toBe(404);
-  });
-
-  test('is suggested for any part of its name, with matches at the start first', async () => {
-    const suggest = async (keyword: string) => (await client.post('/api/markets/suggest', { keyword })).body.suggested;
-    expect(await suggest('ind')).toEqual([
-      'Industrial Cleaning Services Benelux',
-      'Industrial Components Suppliers Europe',
-    ]);
-    expect((await suggest('co')).slice(0, 3)).toEqual([
-      'Cold Chain Logistics DACH',
-      'Contract Electronics Manufacturers',
-      'Industrial Components Suppliers Europe',
-    ]);
-    expect(await suggest('nothing like it')).toEqual([]);
-    expect((await client.post('/api/markets/suggest', {})).status).toBe(400);
-  });
-});
-
-describe('the CSV export', () => {
-  const exported = (domainList: unknown) => client.post('/api/markets/1/export-csv', { domainList });
-
-  test('links to a file with a line for each requested domain', async () => {
-    const pool = sandbox.data.markets[0]?.companies ?? [];
-    const awkward = [
-      pool.find(company => company.name.includes(',')),
-      pool.find(company => company.description.includes('"')),
-      pool.find(company => company.contactEmail === null),
-    ].filter(company => company !== undefined);
-    expect(awkward).toHaveLength(3);
-    const { status, body } = await exported(awkward.map(company => company.domain));
-    expect(status).toBe(200);
-    expect(body.downloadLink).toMatch(new RegExp(`^${sandbox.origin}/files/[0-9a-f]{32}\\.csv$`));
-    const file = await fetch(body.downloadLink);
-    expect(file.headers.get('content-type')).toMatch(/^text\/csv/);
-    expect(file.headers.get('content-disposition')).toMatch(/^attachment; filename="[0-9a-f]{32}\.csv"$/);
-    const [header, ...rows] = parseCsv(await file.text());
-    expect(header?.slice(0, 3)).toEqual(['domain', 'name', 'description']);
-    expect(rows).toEqual(
-      awkward.map(company => [
-        company.domain,
-        company.name,
-        company.description,
-        String(company.overallMomentum),
-        company.contactNumber ?? '',
-        company.contactEmail ?? '',
-        String(company.actualRevenue),
-        company.naics.map(({ code }) => code).join(';'),
-        company.operatesIn.join(';'),
-        company.dunsNumbers.join(';'),
-        String(company.score),
-      ]),
-    );
-  });
-
-  test('refuses unknown domains and an empty list, and returns NOT_FOUND for other files', async () => {
-    const known = sandbox.data.markets[0]?.companies[0]?.domain;
-    for (const domainList of [[known, 'unknown.example.com'], [], 'x', undefined]) {
-      const { status, body } = await exported(domainList);
-      expect(status).toBe(400);
-      expect(body).toEqual(failure('QUERY_VALIDATION_FAILED'));
-    }
-    expect((await client.get('/files/other.csv')).body).toEqual(failure('NOT_FOUND'));
-  });
-});
-
 test('an unknown path returns NOT_FOUND', async () => {
   const { status, body } = await client.get('/v2/nothing');
   expect(status).toBe(404);
   expect(body).toEqual(failure('NOT_FOUND'));
-});
-
-test('no response has caching headers', async () => {
-  expect((await client.get('/v2/events-monitor/events')).headers.has('cache-control')).toBe(false);
-});
-
-/** RFC 4180: quoted cells may hold commas, doubled quotes and line breaks; every line ends in CRLF. */
-function parseCsv(text: string): string[][] {
-  const rows: string[][] = [];
-  let row: string[] = [];
-  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
-    row.push(quoted?.replaceAll('""', '"') ?? plain ?? '');
-    if (end === ',') continue;
-    rows.push(row);
-    row = [];
-  }
-  return rows;
-}
-
-describe('the call log', () => {
-  test('contains each call with its query, status, time and kind of credential', async () => {
-    const { body } = await client.get('/v2/auth/session');
-    const { headers } = await client.post(
-      '/v2/auth/sign-in',
-      { email: 'ada@team.example', password: 'sandbox-ada' },
-      {},
-    );
-    time += 5_000;
-    await client.get(`${EVENTS}?page=0`, { authorization: `Bearer ${body.idToken}` });
-    await client.get(`${EVENTS}?sessionId=${body.accessToken}`, {});
-    await client.get('/nothing', { cookie: headers.getSetCookie()[0]?.split(';')[0] ?? '' });
-    const at = new Date(START).toISOString();
-    const later = new Date(START + 5_000).toISOString();
-    expect(sandbox.calls.list()).toEqual([
-      { method: 'GET', path: '/v2/auth/session', status: 200, at, credential: 'apiKey' },
-      { method: 'POST', path: '/v2/auth/sign-in', status: 200, at, credential: 'none' },
-      { method: 'GET', path: `${EVENTS}?page=0`, status: 400, at: later, credential: 'bearer' },
-      {
-        method: 'GET',
-        path: `${EVENTS}?sessionId=${body.accessToken}`,
-        status: 200,
-        at: later,
-        credential: 'sessionId',
-      },
-      { method: 'GET', path: '/nothing', status: 404, at: later, credential: 'cookie' },
-    ]);
-  });
-
-  test('counts all calls, those on a path, or those that match a pattern', async () => {
-    for (const path of [EVENTS, `${EVENTS}?page=2`, '/v2/markets/1/jobs']) await client.get(path);
-    expect(sandbox.calls.count()).toBe(3);
-    expect(sandbox.calls.count(EVENTS)).toBe(2);
-    expect(sandbox.calls.count(/page=2/g)).toBe(1);
-    expect(sandbox.calls.count('/v2')).toBe(0);
-    sandbox.calls.clear();
-    expect(sandbox.calls.list()).toEqual([]);
-  });
-});
-
-describe('a rule', () => {
-  test('sets status and error code for its path and method only', async () => {
-    sandbox.tell({
-      method: 'get',
-      path: EVENTS,
-      status: 503,
-      errorCode: 'OVERLOADED',
-      headers: { 'retry-after': '7' },
-    });
-    const { status, body, headers } = await client.get(`${EVENTS}?page=1`);
-    expect(status).toBe(503);
-    expect(body).toEqual({ success: false, errorCode: 'OVERLOADED', message: expect.any(String) });
-    expect(headers.get('retry-after')).toBe('7');
-    expect((await client.post(EVENTS)).status).toBe(404);
-    expect((await client.get('/v2/markets/1/jobs')).status).toBe(200);
-  });
-
-  test('derives the code from the status and the status from the code', async () => {
-    sandbox.tell({ path: /^\/v2\/markets\/1/, status: 409 });
-    sandbox.tell({ path: /^\/v2\/markets\/2/, errorCode: 'FORBIDDEN' });
-    sandbox.tell({ path: /^\/v2\/markets\/3/, status: 502 });
-    expect((await client.get('/v2/markets/1/jobs')).body.errorCode).toBe('CONFLICT');
-    expect((await client.get('/v2/markets/2/jobs')).status).toBe(403);
-    expect((await client.get('/v2/markets/3/jobs')).body.errorCode).toBe('INTERNAL_SERVER_ERROR');
-  });
-
-  test('applies the given number of times, in the order of the rules, until it is removed', async () => {
-    sandbox.tell({ path: EVENTS, times: 2, status: 500 });
-    const takeBack = sandbox.tell({ path: EVENTS, status: 429 });
-    const statuses = async (count: number) => {
-      const found = [];
-      for (let i = 0; i < count; i++) found.push((await client.get(EVENTS)).status);
-      return found;
-    };
-    expect(await statuses(4)).toEqual([500, 500, 429, 429]);
-    takeBack();
-    expect(await statuses(1)).toEqual([200]);
-    sandbox.tell({ path: EVENTS, status: 500 });
-    sandbox.forget();
-    expect(await statuses(1)).toEqual([200]);
-  });
-
-  test('delays the real response', async () => {
-    sandbox.tell({ path: '/v2/markets/1/jobs', delayMs: 400 });
-    const begun = performance.now();
-    expect((await client.get('/v2/markets/1/jobs')).status).toBe(200);
-    expect(performance.now() - begun).toBeGreaterThanOrEqual(390);
-  });
-
-  test('sends the real response when it may', async () => {
-    const release = hold(sandbox, '/v2/markets/1/jobs');
-    let isAnswered = false;
-    const held = client.get('/v2/markets/1/jobs').finally(() => {
-      isAnswered = true;
-    });
-    expect((await client.get('/v2/markets/2/jobs')).status).toBe(200);
-    expect(isAnswered).toBe(false);
-    release();
-    expect((await held).status).toBe(200);
-  });
-
-  test('adds headers to the real response', async () => {
-    sandbox.tell({ path: EVENTS, headers: { 'cache-control': 'no-store' } });
-    const { headers, body } = await client.get(EVENTS);
-    expect(headers.get('cache-control')).toBe('no-store');
-    expect(body.data).toHaveLength(10);
-  });
-
-  test('sends a body unchanged', async () => {
-    sandbox.tell({ path: EVENTS, body: '{"meta":' });
-    const answer = await fetch(sandbox.origin + EVENTS);
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
-    expect(await answer.text()).toBe('{"meta":');
-    sandbox.forget();
-    sandbox.tell({ path: EVENTS, status: 502, body: '<h1>Bad gateway</h1>', headers: { 'content-type': 'text/html' } });
-    expect(await client.get(EVENTS)).toMatchObject({ status: 502, body: '<h1>Bad gateway</h1>' });
-  });
-
-  test('sends a success without a body if it has none', async () => {
-    sandbox.tell({ path: EVENTS, status: 204 });
-    expect((await fetch(sandbox.origin + EVENTS)).status).toBe(204);
-  });
-
-  test('breaks the connection before the response', async () => {
-    sandbox.tell({ path: EVENTS, breakConnection: 'before' });
-    await expect(fetch(sandbox.origin + EVENTS)).rejects.toThrow();
-    expect(sandbox.calls.list()).toMatchObject([{ status: null }]);
-  });
-
-  test('breaks the connection after the headers', async () => {
-    sandbox.tell({ path: EVENTS, breakConnection: 'after-headers' });
-    const answer = await fetch(sandbox.origin + EVENTS);
-    expect(answer.status).toBe(200);
-    await expect(answer.text()).rejects.toThrow();
-  });
-
-  test('breaks the connection in the middle of the body', async () => {
-    sandbox.tell({ path: EVENTS, breakConnection: 'mid-body', body: '0123456789' });
-    const answer = await fetch(sandbox.origin + EVENTS);
-    const reader = answer.body?.getReader();
-    expect(new TextDecoder().decode((await reader?.read())?.value)).toBe('01234');
-    await expect(reader?.read()).rejects.toThrow();
-  });
-
-  test('hangs until the client gives up, and does not keep the sandbox from closing', async () => {
-    const own = await startSandbox();
-    own.tell({ path: EVENTS, hang: true });
-    const leaving = new AbortController();
-    const left = expect(fetch(own.origin + EVENTS, { signal: leaving.signal })).rejects.toThrow(/abort/);
-    await until(() => own.calls.count() === 1);
-    leaving.abort();
-    await left;
-    const cut = expect(fetch(own.origin + EVENTS)).rejects.toThrow();
-    await until(() => own.calls.count() === 2);
-    await own.close();
-    await cut;
-  });
-});
-
-describe('events', () => {
-  const newest = async () => (await client.get(`${EVENTS}?pageSize=1`)).body.data[0];
-
-  test('appear at once when they are published, with generated values for missing fields', async () => {
-    time += 60_000;
-    const event = sandbox.publishEvent({ title: 'Lock at Terneuzen blocked' });
-    expect(event).toMatchObject({
-      _id: expect.stringMatching(/^[0-9a-f]{24}$/),
-      title: 'Lock at Terneuzen blocked',
-      lastUpdated: new Date(START + 60_000).toISOString(),
-    });
-    expect(event.vectorIndex.embeddings).toHaveLength(1536);
-    expect(await newest()).toEqual(event);
-    expect(sandbox.data.events[0]).toEqual(event);
-  });
-
-  test('move to the front when they are updated', async () => {
-    const old = sandbox.data.events.find(event => event.lastUpdated < '2026-03-08');
-    time += 60_000;
-    const touched = sandbox.touchEvent(old?._id ?? '', { title: 'Now worse' });
-    expect(touched).toEqual({ ...old, title: 'Now worse', lastUpdated: new Date(time).toISOString() });
-    expect(sandbox.data.events[0]).toEqual(touched);
-    expect(() => sandbox.touchEvent('nothing')).toThrow('Event nothing does not exist');
-  });
 });
 
 test('a reset restores the initial state', async () => {
@@ -1010,109 +530,7 @@ describe('over HTTP, not logged and not affected by rules,', () => {
   });
 });
 
-test('a variant sends what belongs to a market in another envelope, until it is reset', async () => {
-  const jobs = async () => (await client.get('/v2/discovery/4/jobs')).body;
-  const { metadata, data } = await jobs();
-  expect({ metadata, data }).toEqual({ metadata: { marketId: 4 }, data: [expect.any(Object)] });
-  sandbox.vary({ envelope: 'data' });
-  expect(await jobs()).toEqual({ data });
-  sandbox.vary({ envelope: 'none' });
-  expect(await jobs()).toEqual(data);
-  sandbox.reset();
-  expect(await jobs()).toEqual({ metadata, data });
-});
-
 describe('the world', () => {
-  let events: readonly MarketEvent[];
-  beforeEach(() => {
-    ({ events } = sandbox.data);
-  });
-
-  const cosine = (a: readonly number[], b: readonly number[]) =>
-    a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0);
-  const hits = ({ taxonomicMatches }: MarketEvent) =>
-    taxonomicMatches.impactedEntities.filter(({ impact }) => impact.likelihood >= 2 && impact.severity >= 2);
-
-  test('there are many observations, at most ten days old, with vectors of length one', () => {
-    const { observations } = sandbox.data;
-    expect(observations.length).toBeGreaterThanOrEqual(600);
-    expect(new Set(observations.map(observation => observation._id)).size).toBe(observations.length);
-    for (const { textEmbedding, publishedAt, addedAt, content } of observations) {
-      expect(textEmbedding).toHaveLength(1536);
-      expect(cosine(textEmbedding, textEmbedding)).toBeCloseTo(1, 4);
-      expect(Date.parse(publishedAt)).toBeGreaterThanOrEqual(START - 10 * 86_400_000);
-      expect(addedAt >= publishedAt && Date.parse(addedAt) <= START).toBe(true);
-      expect(content.join('')).not.toMatch(/[{}]|undefined/);
-    }
-    expect(observations.filter(observation => observation.url === undefined).length).toBeGreaterThan(20);
-    expect(observations.filter(observation => observation.clusterLabel === undefined).length).toBeGreaterThan(0);
-  });
-
-  test('each event consists of the similar observations of one cluster', () => {
-    expect(events.length).toBeGreaterThanOrEqual(120);
-    const byId = new Map(sandbox.data.observations.map(observation => [observation._id, observation]));
-    const labels = new Set<number>();
-    for (const event of events) {
-      const members = event.references.map(({ _id }) => byId.get(_id)).filter(member => member !== undefined);
-      expect(members).toHaveLength(event.references.length);
-      const [label, ...others] = new Set(members.map(member => member.clusterLabel?.label));
-      expect(others).toEqual([]);
-      labels.add(label ?? -1);
-      expect(event.lastUpdated).toBe(
-        members
-          .map(member => member.addedAt)
-          .sort()
-          .at(-1),
-      );
-      expect(event.timestamps.published).toBe(members.map(member => member.publishedAt).sort()[0]);
-      expect(event.references).toEqual(
-        members.map(({ _id, title, url }) => (url === undefined ? { _id, title } : { _id, title, url })),
-      );
-      for (const member of members) {
-        expect(cosine(member.textEmbedding, event.vectorIndex.embeddings ?? [])).toBeGreaterThan(0.4);
-      }
-    }
-    expect(labels.size).toBe(events.length);
-    const [first, second] = events;
-    expect(cosine(first?.vectorIndex.embeddings ?? [], second?.vectorIndex.embeddings ?? [])).toBeLessThan(0.4);
-  });
-
-  test('each event finds its story, source, place and price unit in the data', () => {
-    for (const { vectorIndex, ...event } of events) {
-      expect(vectorIndex.anchorText).toMatch(/\w/);
-      expect(JSON.stringify(event)).not.toMatch(/undefined|""|"price"|\{\w+\}/);
-      expect(event.relevantEntities).toHaveLength(6);
-    }
-  });
-
-  test('events have every direction and operator, none of them, and some have low scores only', () => {
-    const datapoints = events.flatMap(event => event.taxonomicMatches.affectedDatapoints);
-    expect(new Set(datapoints.map(({ direction }) => direction))).toEqual(
-      new Set(['up', 'down', 'fluctuate', 'unknown', null]),
-    );
-    expect(new Set(datapoints.map(({ quantity }) => quantity?.operator))).toEqual(
-      new Set(['>', '<', '>=', '<=', '=', '~', 'range', undefined]),
-    );
-    for (const { quantity } of datapoints) {
-      if (!quantity) continue;
-      expect(quantity.values).toHaveLength(quantity.operator === 'range' ? 2 : 1);
-      expect([...quantity.values].sort((a, b) => a - b)).toEqual(quantity.values);
-    }
-    expect(events.filter(event => hits(event).length === 0).length).toBeGreaterThan(10);
-    expect(events.some(event => event.references.some(({ url }) => url === undefined))).toBe(true);
-  });
-
-  test('by default, a few companies of the first market have many events and most have none', () => {
-    const recent = events.filter(event => event.lastUpdated >= '2026-03-09');
-    const counts = new Map<string, number>();
-    for (const { name } of recent.flatMap(hits)) counts.set(name, (counts.get(name) ?? 0) + 1);
-    const companies = sandbox.data.markets[0]?.companies ?? [];
-    const perCompany = companies.map(company => counts.get(company.name) ?? 0);
-    expect(perCompany.filter(count => count > 20).length).toBeGreaterThanOrEqual(3);
-    expect(perCompany.filter(count => count === 1).length).toBeGreaterThan(20);
-    expect(perCompany.filter(count => count === 0).length).toBeGreaterThan(900);
-  });
-
   test('six markets cover the three review states', () => {
     const { markets } = sandbox.data;
     expect(markets.map(({ record }) => record.review_status)).toEqual([
@@ -1165,37 +583,6 @@ describe('the news', () => {
     return { events, publishNext: createNews(events, now) };
   };
 
-  test('are new events, each of which then gets further observations', () => {
-    const { events, publishNext } = create();
-    const before = new Set(events.all.map(({ _id }) => _id));
-    const steps = Array.from({ length: 40 }, () => {
-      time += 20_000;
-      publishNext();
-      const [newest] = events.all;
-      expect(newest?.lastUpdated).toBe(new Date(time).toISOString());
-      return { id: newest?._id ?? '', observations: newest?.references.map(({ _id }) => _id) ?? [] };
-    });
-    expect(steps.filter(({ id }) => before.has(id))).toEqual([]);
-    for (const [index, { id, observations }] of steps.entries()) {
-      const isNew = id !== steps[index - 1]?.id;
-      expect(observations).toHaveLength(isNew ? 1 : (steps[index - 1]?.observations.length ?? 0) + 1);
-      for (const observation of observations) {
-        expect(JSON.parse(events.observationText(observation))).toMatchObject({
-          _id: observation,
-          content: expect.any(Array),
-        });
-      }
-    }
-    const ids = new Set(steps.map(({ id }) => id));
-    expect(ids.size).toBeGreaterThan(5);
-    expect(ids.size).toBeLessThan(20);
-    expect(events.all).toHaveLength(before.size + ids.size);
-    const found = events.all
-      .filter(({ _id }) => ids.has(_id))
-      .flatMap(({ taxonomicMatches }) => taxonomicMatches.impactedEntities);
-    expect(found.filter(({ impact }) => impact.likelihood >= 2 && impact.severity >= 2).length).toBeGreaterThan(5);
-  });
-
   test('do not grow: after a hundred new events the oldest is forgotten, with its observations', () => {
     const { events, publishNext } = create();
     const before = events.all.length;
@@ -1226,21 +613,5 @@ describe('a sandbox', () => {
     live.reset();
     expect(live.data.events.length).toBeLessThan(before);
     await until(() => live.data.events.length > events.length);
-  });
-
-  test('has as many companies in its first market as it is told, which the gateway reads', async () => {
-    sandbox = await startSandbox({ companies: 5_000 });
-    expect(sandbox.data.markets.map(({ companies }) => companies.length)).toEqual([5_000, 64, 41, 48, 36, 57]);
-    const gateway = await startGateway({ sandbox });
-    try {
-      const { data, errors } = await gateway.query(
-        '{ market(id: 1) { companyCount companies(last: 100, orderBy: { field: SCORE, direction: DESC }) { totalCount nodes { score } } } }',
-      );
-      expect(errors).toBeUndefined();
-      expect(data.market).toMatchObject({ companyCount: 5_000, companies: { totalCount: 5_000 } });
-      expect(data.market.companies.nodes).toHaveLength(100);
-    } finally {
-      await gateway.close();
-    }
   });
 });

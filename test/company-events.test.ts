@@ -61,7 +61,8 @@ function answer({ url }: WireCall): WireReply {
   );
 }
 
-const fields = 'totalCount nodes { id } edges { node { id } } pageInfo { hasNextPage hasPreviousPage }';
+const fields =
+  'totalCount nodes { id } edges { node { id } impact { severity likelihood } } pageInfo { hasNextPage hasPreviousPage }';
 let question = 0;
 
 /** Asks for the events of all companies at once, then for each alone, and counts the calls for events of the former. */
@@ -259,6 +260,41 @@ test('names that would make the URL too long are split over several calls', asyn
   expect(calls).toBeLessThan(35);
   const longest = Math.max(...service.calls.map(({ path }) => path.length));
   expect(longest).toBeLessThan(8_000);
+});
+
+test("an edge has the impact on whom its list asks for: the highest of those, and not the event's", async () => {
+  const entity = (name: string, severity: number, likelihood: number): Entity => ({
+    name,
+    impact: { severity, likelihood, rationale: '' },
+  });
+  const event = [
+    entity('Other', 3, 3),
+    entity('Caf\u00e9', 2, 1),
+    entity('CAFE\u0301', 2, 2),
+    entity('Caf\u00e9', 1, 3),
+    { name: 'None', impact: null },
+  ];
+  world = { companies: ['caf\u00e9', 'None', 'Other'], events: [event], reading: 'any', isSame: () => true };
+  question += 1;
+  const { data, errors } = await gateway.query(
+    `query ($id: ID!, $filter: EventFilter, $named: EventFilter) {
+      market(id: $id) { companies { nodes { events(filter: $filter) { edges { impact { severity likelihood } } } } } }
+      all: events(filter: $filter) { edges { impact { severity } } }
+      named: events(filter: $named) { edges { impact { severity } } }
+    }`,
+    {
+      id: String(question),
+      filter: { search: `own ${question}` },
+      named: { search: `own ${question}`, impactedEntities: ['Nobody', 'Caf\u00e9'] },
+    },
+  );
+  expect(errors).toBeUndefined();
+  expect(data.market.companies.nodes.map(({ events }: { events: { edges: unknown } }) => events.edges)).toEqual([
+    [{ impact: { severity: 2, likelihood: 2 } }],
+    [{ impact: null }],
+    [{ impact: { severity: 3, likelihood: 3 } }],
+  ]);
+  expect([data.all.edges, data.named.edges]).toEqual([[{ impact: null }], [{ impact: { severity: 2 } }]]);
 });
 
 test('Query.events continues the list with its cursor, the same filter and the name of the company, as documented', async () => {

@@ -68,6 +68,7 @@ const calls = async (from = client): Promise<Record<string, object>> => {
   const { structuredContent: companies }: Any = await call('findCompanies', { marketId, first: 1 }, from);
   const { structuredContent: criteria }: Any = await call('createSearchCriteria', { question: 'Who?' }, from);
   return {
+    companyEvents: { marketId, from: '2020-01-01' },
     compareEsg: { marketId },
     countCompanies: { marketId },
     countEvents: { interval: 'WEEK', from: '2020-01-01' },
@@ -167,8 +168,9 @@ describe('the tools of the sandbox', () => {
             false,
             { ...structuredContent, data: expect.anything() },
           ]);
-          expect(JSON.parse(content[0].text)).toEqual(structuredContent);
-          expect(content[0].text.length).toBeLessThanOrEqual(61 * 1024);
+          expect(JSON.stringify(structuredContent).length).toBeLessThanOrEqual(61 * 1024);
+          expect([name, content]).toEqual([name, [{ type: 'text', text: expect.stringMatching(/^\w/) }]]);
+          expect(content[0].text.length).toBeLessThanOrEqual(1_000);
         }
         // Now a discovery runs.
         const { startDiscovery } = await calls(own);
@@ -252,6 +254,22 @@ describe('the tools of the sandbox', () => {
     expect(input('countEvents').properties.from.description).toContain('a day (`2026-01-31`');
     expect(JSON.stringify(tools)).not.toContain('Upstream:');
     expect(input('startDiscovery').required).toEqual(['marketId', 'searchCriteria']);
+    expect(input('startDiscovery').properties.searchCriteria.description).toMatch(/leave out what is null\.$/);
+  });
+
+  test('require of search criteria what the service requires', async () => {
+    const { startDiscovery }: Any = await calls();
+    const { required, properties } = tools.find(({ name }) => name === 'startDiscovery').inputSchema.properties
+      .searchCriteria;
+    const refused: string[] = [];
+    for (const member of Object.keys(properties)) {
+      const { [member]: _, ...searchCriteria } = startDiscovery.searchCriteria;
+      sandbox.reset();
+      const { structuredContent } = await call('startDiscovery', { ...startDiscovery, searchCriteria });
+      const [{ extensions }] = structuredContent.errors ?? [{ extensions: {} }];
+      if (extensions.code === 'BAD_USER_INPUT') refused.push(extensions.argument.replace('searchCriteria.', ''));
+    }
+    expect([...required].sort()).toEqual(refused.sort());
   });
 
   test('have a single type for each value of their arguments, and at most one for each of their answers', () => {
@@ -385,7 +403,11 @@ describe('an answer', () => {
       const { structuredContent, content, isError } = await call('searchEvents', { ...every, ...next });
       const { data, note }: Any = structuredContent;
       expect(isError).toBe(false);
-      expect(Buffer.byteLength(content[0].text)).toBeLessThanOrEqual(61 * 1024);
+      expect(Buffer.byteLength(JSON.stringify(structuredContent))).toBeLessThanOrEqual(61 * 1024);
+      const { after } = structuredContent.next ?? {};
+      for (const part of [`events.nodes: ${data.events.nodes.length} items`, note ?? '', after ?? '']) {
+        expect(content[0].text).toContain(part);
+      }
       seen.push(...data.events.nodes.map(({ id }: Any) => id));
       total = data.events.totalCount;
       if (note !== undefined) {
@@ -433,7 +455,7 @@ describe('an answer', () => {
     await withGateway({ ...env, MCP_OPERATIONS: operations }, async own => {
       const { result }: Any = await (await sendMcp(own.url, toolCall('review'))).json();
       expect(result.isError).toBe(false);
-      expect(result.content[0].text.length).toBeGreaterThan(61_440);
+      expect(JSON.stringify(result.structuredContent).length).toBeGreaterThan(61_440);
     });
   });
 
@@ -444,6 +466,48 @@ describe('an answer', () => {
     expect(data.observation.title).toBe(event.references[0].title);
     const explained = await call('explainEvents', { ...every, search: event.title });
     expect(explained.structuredContent.data.events.nodes).toEqual([expect.objectContaining({ id: event.id })]);
+  });
+
+  test("has each company's own impact in an event, not that of others", async () => {
+    const own = await startGateway({ sandbox, env });
+    const reader = await connectMcp(own.url);
+    const ask = async (name: string, variables: object) => {
+      const { isError, structuredContent } = await call(name, variables, reader);
+      expect([name, isError]).toEqual([name, false]);
+      return structuredContent.data;
+    };
+    const marketId = markets.published;
+    const companies = (await ask('findCompanies', { marketId, first: 2 })).market.companies;
+    const [mine, other] = companies.nodes;
+    const scored = (name: string, severity: number) => ({ name, impact: { likelihood: 3, severity, rationale: '' } });
+    const impactedEntities = [scored(other.name, 3), scored(mine.name, 1)];
+    sandbox.publishEvent({ title: 'Flood', taxonomicMatches: { impactedEntities } } as Any);
+    const filter = { minSeverity: 3, minLikelihood: 0 };
+    const { market } = await ask('companyEvents', { marketId, ...filter });
+    const impacts = market.companies.nodes.flatMap(({ name, events }: Any) =>
+      events.edges.filter(({ node }: Any) => node.title === 'Flood').map(({ impact }: Any) => [name, impact.severity]),
+    );
+    expect(new Map(impacts)).toEqual(
+      new Map([
+        [mine.name, 1],
+        [other.name, 3],
+      ]),
+    );
+    const { company } = (await ask('describeCompany', { marketId, domain: mine.domain })).market;
+    expect(company.events.edges).toContainEqual({
+      impact: { likelihood: 3, severity: 1 },
+      node: { id: expect.any(String), title: 'Flood', lastUpdated: expect.any(String) },
+    });
+    const [event] = (await ask('searchEvents', { impactedEntities: [mine.name], ...filter })).events.nodes;
+    expect([event.title, event.severity, event.impactedEntities]).toEqual([
+      'Flood',
+      undefined,
+      [
+        { name: other.name, impact: { likelihood: 3, severity: 3 } },
+        { name: mine.name, impact: { likelihood: 3, severity: 1 } },
+      ],
+    ]);
+    await Promise.all([reader.close(), own.close()]);
   });
 
   test('has the codes of the errors, each once, and the data that there is', async () => {
@@ -500,8 +564,9 @@ describe('a discovery', () => {
     expect(result.isError).toBe(false);
     expect(result.structuredContent).toMatchObject({
       data: { startDiscovery: { __typename: 'DiscoveryStarted' } },
-      progress: { finished: true, overallProgress: 1 },
+      progress: { finished: true, overallProgress: 1, jobs: [{ completion: 1, status: 'completed' }] },
     });
+    expect(result.content[0].text).toContain('startDiscovery.__typename: DiscoveryStarted');
     const shares = reported.map(({ progress }) => progress);
     expect(shares.length).toBeGreaterThan(2);
     expect(shares).toEqual([...new Set(shares)].sort((one, other) => one - other));

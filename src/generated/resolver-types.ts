@@ -518,6 +518,7 @@ export type EventConnectionResolvers<ContextType = Context, ParentType extends R
 
 export type EventEdgeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventEdge'] = ResolversParentTypes['EventEdge']> = {
   cursor?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  impact?: Resolver<Types.Maybe<ResolversTypes['Impact']>, ParentType, ContextType>;
   node?: Resolver<ResolversTypes['Event'], ParentType, ContextType>;
 };
 

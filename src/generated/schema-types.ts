@@ -106,6 +106,8 @@ export type Company = Node & {
    * Events that name this company as an impacted entity, first page only. Fails with `NOT_QUERYABLE` if the name of the company contains a comma,
    * is empty or has more than 255 characters, because the service cannot search for such a name. Upstream: `GET /v2/events-monitor/events`; companies in the same query share calls.
    *
+   * The scores in `filter` may be those of another entity of the event: the `impact` of an edge is the company's own.
+   *
    * To get more, go on with `Query.events`: pass a cursor from here as `after`, and the same filter with the name of the company as the
    * only value of `impactedEntities`.
    */
@@ -358,7 +360,7 @@ export type Event = Node & {
   readonly impactedEntities: ReadonlyArray<ImpactedEntity>;
   /** When the service last updated the event. The filter members `from` and `to` apply to this time. */
   readonly lastUpdated?: Maybe<Scalars['DateTime']['output']>;
-  /** Highest likelihood of its impacted entities, 0 to 3. Null if it has none with a likelihood. */
+  /** Highest likelihood of all its impacted entities, 0 to 3. Null if it has none with a likelihood. */
   readonly likelihood?: Maybe<Scalars['Int']['output']>;
   /** Identifier across all types. `node` cannot read an event again. */
   readonly nodeId: Scalars['ID']['output'];
@@ -366,7 +368,7 @@ export type Event = Node & {
   readonly references: ReadonlyArray<EventReference>;
   /** Entities as free text. They may be missing from the taxonomy of the service. */
   readonly relevantEntities: ReadonlyArray<RelevantEntity>;
-  /** Highest severity of its impacted entities, 0 to 3. Null if it has none with a severity. */
+  /** Highest severity of all its impacted entities, 0 to 3: for one of them, see its `impact`. Null if it has none with a severity. */
   readonly severity?: Maybe<Scalars['Int']['output']>;
   /** Generated summary for human readers. For text processing, use `vectorIndex.anchorText` and `eventSearchKeywords`. */
   readonly summary?: Maybe<Scalars['String']['output']>;
@@ -415,6 +417,11 @@ export type EventEdge = {
   readonly __typename?: 'EventEdge';
   /** Pass it as `after` to continue after this event, with the same filter. */
   readonly cursor: Scalars['String']['output'];
+  /**
+   * Impact on whom the list asks for: the company of `Company.events`, or the names in `impactedEntities`. Of several, the highest severity counts, then
+   * the highest likelihood. Null if the list asks for nobody, and if the event scores nobody of that name, ignoring case.
+   */
+  readonly impact?: Maybe<Impact>;
   /** The event. */
   readonly node: Event;
 };

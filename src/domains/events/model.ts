@@ -47,6 +47,8 @@ const impact = z.object({
   rationale: parse.tolerant('Event.impactedEntities.impact.rationale', text),
 });
 
+type Impact = z.output<typeof impact>;
+
 const impactedEntity = z.object({
   name: text,
   entityType: parse.tolerant('Event.impactedEntities.entityType', text),
@@ -121,6 +123,18 @@ export type Event = z.output<typeof event>;
 export function highestScore({ impactedEntities }: Event, score: 'severity' | 'likelihood'): number | null {
   const scores = parse.present(impactedEntities).flatMap(({ impact }) => parse.known(impact?.[score]) ?? []);
   return scores.length === 0 ? null : Math.max(...scores);
+}
+
+/** The highest impact of an event on entities of these names: by severity, then by likelihood. Null if it has none. */
+export function impactOn({ impactedEntities }: Event, names: readonly string[]) {
+  const folded = (name: string) => name.normalize('NFC').toLowerCase();
+  const wanted = new Set(names.map(folded));
+  const impacts = parse
+    .present(impactedEntities)
+    .flatMap(({ name, impact }) => (impact !== null && wanted.has(folded(name)) ? impact : []));
+  const rank = ({ severity, likelihood }: Impact) =>
+    4 * (parse.known(severity) ?? -1) + (parse.known(likelihood) ?? -1);
+  return impacts.sort((one, other) => rank(other) - rank(one))[0] ?? null;
 }
 
 /** When an event was last updated, in milliseconds since 1970; 0 where it is not known. */

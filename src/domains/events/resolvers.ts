@@ -30,7 +30,7 @@ import { type EventQuery, endOf, filterParameters, isDay, startOf } from './clie
 import { withNames } from './company-events.js';
 import { eventUpdates } from './feed.js';
 import type { EventWindowWithCursor } from './loaders.js';
-import { type Event, type EventExtras, highestScore, newestVersions, type Observation } from './model.js';
+import { type Event, type EventExtras, highestScore, impactOn, newestVersions, type Observation } from './model.js';
 import type { EventUpdate } from './updates.js';
 
 /** The fields of the events monitor. */
@@ -39,7 +39,7 @@ export const eventsResolvers: Resolvers = {
     async events(_, args, { loaders }, info) {
       const query = queryOf(args.filter);
       const request = requestOf(args, eventListId(query));
-      return connection(request, await loaders.events.window(query, request, extrasOf(info)));
+      return connection(request, await loaders.events.window(query, request, extrasOf(info)), query.impactedEntity);
     },
     observation: (_, { id }, { loaders }, info) =>
       loaders.events.observation(observationId(id), selectsField(info, 'textEmbedding')),
@@ -88,7 +88,7 @@ export const eventsResolvers: Resolvers = {
       const name = searchable(company.name ?? '');
       const request = { query: queryOf(filter), first: pageSize(first), extras: extrasOf(info) };
       const list = eventListId(withNames(request.query, [name]));
-      return connection({ list, isLast: false }, await loaders.events.ofCompany(name, request));
+      return connection({ list, isLast: false }, await loaders.events.ofCompany(name, request), [name]);
     },
   },
 };
@@ -122,16 +122,24 @@ function requestOf(
   return { ...request, start: (page - 1) * request.size };
 }
 
+class EventConnection extends Connection<Event> {
+  /** Whose impact its edges have. */
+  readonly entities: readonly string[] = [];
+
+  override get edges() {
+    return super.edges.map(edge => (isLeftOut(edge) ? edge : { ...edge, impact: impactOn(edge.node, this.entities) }));
+  }
+}
+
 function connection(
   page: ConnectionPage,
   { events, isJoined, start, totalItems, unfilteredTotalItems, updatesCursor }: EventWindowWithCursor,
+  entities: readonly string[] = [],
 ) {
   return Object.assign(
-    new Connection<Event>(page, { start, end: start + events.length }, totalItems, () =>
-      placed(events, start, isJoined),
-    ),
+    new EventConnection(page, { start, end: start + events.length }, totalItems, () => placed(events, start, isJoined)),
     // Undefined only where it is not selected.
-    { unfilteredTotalCount: unfilteredTotalItems, updatesCursor: updatesCursor as string },
+    { entities, unfilteredTotalCount: unfilteredTotalItems, updatesCursor: updatesCursor as string },
   );
 }
 

@@ -60,6 +60,26 @@ export function answerOf(tool: ToolOperation, text: string, variables: Readonly<
   return { ...shown, ...(hasNextPage && { next: { [after]: endCursor } }), ...(note && { note }) };
 }
 
+/** The longest text of an answer, in characters. */
+const maxText = 1_000;
+const maxValue = 100;
+
+/** What an answer has, for people and for a log: its errors, its single values, and how long its lists are. Agents read the answer itself. */
+export function summaryOf({ data, errors = [], next, note }: ToolAnswer): string {
+  const lines = errors.map(({ message, extensions }) => `Error ${extensions?.code}: ${message}`);
+  if (note !== undefined) lines.push(note);
+  if (next !== undefined) lines.push(`next: ${JSON.stringify(next)}`);
+
+  function visit(value: unknown, path: string): void {
+    if (Array.isArray(value)) lines.push(`${path}: ${value.length} items`);
+    else if (typeof value === 'object' && value !== null) {
+      for (const [key, member] of Object.entries(value)) visit(member, path === '' ? key : `${path}.${key}`);
+    } else lines.push(`${path}: ${String(value).slice(0, maxValue)}`);
+  }
+  if (data !== null) visit(data, '');
+  return lines.join('\n').slice(0, maxText);
+}
+
 /** A connection in parsed JSON. */
 interface Connection {
   readonly lists: readonly unknown[][];

@@ -50,11 +50,18 @@ export function inputSchema(
     // The document is valid, so that its types exist.
     const type = typeFromAST(schema, node as never) as GraphQLInputType;
     const place = uses.find(use => use.variable === name);
-    const described = { ...schemaOf(type, place), ...commentOf(type, place, commentAbove(definition)) };
+    const [comment, required] = requiredIn(commentAbove(definition));
+    const described = { ...schemaOf(type, place), ...commentOf(type, place, comment), ...required };
     const fallback = defaultValue ? { default: valueFromAST(defaultValue, type) } : defaultOf(place?.definition);
     return [name, { ...described, ...fallback }, isNonNullType(type) && defaultValue === undefined];
   });
-  return objectOf(properties, { additionalProperties: false });
+  return objectOf(properties);
+}
+
+/** `Required: a, b.` at the end of a comment: the members that an object needs although GraphQL does not say so. */
+function requiredIn(comment: string): readonly [comment: string, required: JsonSchema] {
+  const [all, names] = /\s*Required: ([\w, ]+)\.$/.exec(comment) ?? [];
+  return names === undefined ? [comment, {}] : [comment.slice(0, -String(all).length), { required: names.split(', ') }];
 }
 
 /** The text of the comment that ends in the line above an operation or a variable. */
@@ -71,7 +78,7 @@ export function commentAbove({ loc }: OperationDefinitionNode | VariableDefiniti
 
 type Property = readonly [name: string, schema: JsonSchema, isRequired: boolean];
 
-function objectOf(properties: readonly Property[], more: JsonSchema): ObjectSchema {
+function objectOf(properties: readonly Property[], more: JsonSchema = {}): ObjectSchema {
   const required = properties.flatMap(([name, , isRequired]) => (isRequired ? [name] : []));
   return {
     type: 'object',

@@ -30,7 +30,7 @@ interface StartedJobs {
 }
 
 const query = `subscription JobProgress($marketId: ID!, $phase: JobPhase!) {
-  jobProgress(marketId: $marketId, phase: $phase) { finished overallProgress jobs { id workflowName progress status } }
+  jobProgress(marketId: $marketId, phase: $phase) { finished overallProgress jobs { id workflowName completion status } }
 }`;
 
 const startIn = ({ fields }: ToolOperation) =>

@@ -13,7 +13,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
 import { Refused } from '../web-safety.js';
-import type { ToolAnswer } from './answer.js';
+import { summaryOf, type ToolAnswer } from './answer.js';
 
 export type { RequestId };
 
@@ -38,7 +38,7 @@ const revisions = ['2026-07-28', '2025-11-25', '2025-06-18'];
 
 const instructions =
   'Market research and event intelligence. Most tools need the identifier of a market, a whole number that the user has to know. Times are in UTC. Likelihood and ' +
-  'severity are 0 to 3, the highest. `data` has the result. Each of the `errors` has a `message`, a stable `extensions.code`, and in `extensions.argument` the argument ' +
+  'severity are 0 to 3, the highest. The text of a result is a summary: read its structured content. There, `data` has the result. Each of the `errors` has a `message`, a stable `extensions.code`, and in `extensions.argument` the argument ' +
   'that is wrong; `extensions.retryable` says whether the same call can succeed later. If there is `next`, more items follow: call the tool again with the same arguments ' +
   'and those of `next`. `note` says that items were left out.';
 
@@ -114,7 +114,7 @@ function createServer(host: ToolHost, isStream: boolean): Server {
     });
     if (answer === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no tool of this name');
     return {
-      content: [{ type: 'text', text: JSON.stringify(answer) }],
+      content: [{ type: 'text', text: summaryOf(answer) }],
       structuredContent: { ...answer },
       isError: answer.errors !== undefined,
     };

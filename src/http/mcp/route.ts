@@ -160,6 +160,6 @@ function describe(tool: ToolOperation, progress: JsonSchema | undefined): Tool {
     description,
     inputSchema: input,
     outputSchema: answerSchema(tool, progress),
-    annotations: { readOnlyHint: operation.type === 'query', openWorldHint: false },
+    annotations: { readOnlyHint: operation.type === 'query' },
   };
 }

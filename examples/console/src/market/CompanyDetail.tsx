@@ -31,7 +31,7 @@ const CompanyDocument = graphql(`
         esg reviewStatus
         events(first: 20, filter: { from: $from, minSeverity: 0, minLikelihood: 0 }) {
           totalCount
-          edges { node { id title severity likelihood lastUpdated } }
+          edges { impact { severity likelihood } node { id title lastUpdated } }
         }
       }
     }
@@ -82,10 +82,10 @@ export function CompanyDetail({ id, domain, onClose }: CompanyDetailProps) {
                 {company.events ? formatCount(company.events.totalCount, 'event') : 'Events'} in {DAYS} days
               </h2>
               <ul className="stack">
-                {company.events?.edges.map(({ node: { id, title, severity, likelihood, lastUpdated } }) => (
+                {company.events?.edges.map(({ impact, node: { id, title, lastUpdated } }) => (
                   <li key={id} className={styles.impact}>
-                    <Score name="Severity" value={severity} />
-                    <Score name="Likelihood" value={likelihood} />
+                    <Score name="Severity" value={impact?.severity} />
+                    <Score name="Likelihood" value={impact?.likelihood} />
                     <span>
                       <Link to="/" search={{ days: DAYS, event: id, at: lastUpdated ?? undefined }}>
                         {title}

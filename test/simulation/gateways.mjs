@@ -8,16 +8,19 @@ import { Host } from './time.mjs';
 const folder = resolve('node_modules/.cache', `simulation-${process.pid}`);
 const builds = [];
 
-/** Loads copies of a build, one for each gateway. Their modules share nothing but the packages. @param mutation of a file, by the bytes that it replaces. */
+/**
+ * Loads a build once for each gateway, under a name of its own (with `--preserve-symlinks`), so that their modules share nothing but the packages.
+ * @param mutation of a file, by the bytes that it replaces.
+ */
 export async function loadBuilds(count, dist, mutation) {
   mkdirSync(folder, { recursive: true });
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   for (const name of ['schema', 'operations', 'package.json']) symlinkSync(resolve(name), join(folder, name));
-  const isCode = path => !/\.map$|\/program-[^/]*$/.test(path);
   for (let index = 0; index < count; index += 1) {
     const copy = join(folder, `dist-${index}`);
-    cpSync(dist, copy, { recursive: true, filter: isCode });
-    if (mutation) {
+    if (!mutation) symlinkSync(resolve(dist), copy);
+    else {
+      cpSync(dist, copy, { recursive: true, filter: path => !path.endsWith('.map') });
       const path = join(copy, mutation.file);
       const code = readFileSync(path);
       const parts = [code.subarray(0, mutation.start), Buffer.from(mutation.text), code.subarray(mutation.end)];

@@ -92,9 +92,13 @@ function tryMutant({ file, start, end, text }) {
     '--no-shrink',
   ];
   return new Promise(resolve => {
-    const child = spawn(process.execPath, ['--no-warnings', join(import.meta.dirname, 'main.mjs'), ...args], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    const child = spawn(
+      process.execPath,
+      ['--preserve-symlinks', '--no-warnings', join(import.meta.dirname, 'main.mjs'), ...args],
+      {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
     let errors = '';
     child.stderr.on('data', data => (errors += data));
     const timer = setTimeout(() => child.kill('SIGKILL'), 10_000 * Number(values.seconds));

@@ -1,6 +1,6 @@
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { GraphQLSchema } from 'graphql';
-import { Reloadable, Secret } from './config/values.js';
+import { Reloadable } from './config/values.js';
 import { shortHash } from './data/shared-store.js';
 import { createPlanExecutor } from './graphql/executor/execute.js';
 import { createDocumentChecks } from './graphql/limits/document-checks.js';
@@ -47,84 +47,70 @@ const sdlOf = oncePerValue(
     `${printSchemaWithDirectives(schema)}\n\n"Exactly one member is given."\ndirective @oneOf on INPUT_OBJECT\n`,
 );
 
-/** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
-export async function createServer(deps: ServerDeps) {
-  const { config, schema, documents, services, metrics, log, tracing, demoKey, lifecycle, streams } = deps;
-  const { shared, generations, budget } = deps;
-  const { telemetry, acceptedScopes } = services;
+/** What requests go through: who sends them, whether they are admitted, what they may execute, and whether a cached response answers them. */
+function createPipeline(deps: ServerDeps, sdl: string) {
+  const { config, schema, documents, services, metrics, log, shared } = deps;
+  const { telemetry, acceptedScopes, teams } = services;
   const { introspection } = config;
-  const explains = config.explain ?? false;
-  const deadlineMs = config.upstream.timeoutMs * callsInARow;
-  const sdl = sdlOf(schema);
-
-  const concurrency = createConcurrencyLimit(config.loadShedding);
-  const connections = createConnections(telemetry);
-  const proxyHeaders = createProxyHeaders(config.trustProxy);
-  const authentication = createAuthentication({
-    sessions: services.sessions,
-    scopeOf: services.scopeOf,
-    proxyHeaders,
-    fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
-    origins: config.corsOrigins,
-    isGuarded: demoKey !== undefined || config.exports.allowPrivateAddresses === true,
-  });
+  const parts = {
+    ...deps,
+    ...services,
+    introspection,
+    explains: config.explain ?? false,
+    deadlineMs: config.upstream.timeoutMs * callsInARow,
+    concurrency: createConcurrencyLimit(config.loadShedding),
+    connections: createConnections(telemetry),
+    proxyHeaders: createProxyHeaders(config.trustProxy),
+    executePlanned: config.executor === 'plan' ? createPlanExecutor(schema) : undefined,
+  };
+  const authentication = createAuthentication(parts);
   const requestTelemetry = createRequestTelemetry({
-    log,
-    telemetry,
-    tracing,
+    ...parts,
     names: createOperationNames(documents, acceptedScopes, telemetry.forgetOperation, telemetry.forgetClient),
-    connections,
-    teamOf: credential => services.teams.current.teamOf(credential)?.name,
-    proxyHeaders,
+    teamOf: credential => teams.current.teamOf(credential)?.name,
     slowOperationMs: config.slowOperationMs,
   });
   const documentChecks = createDocumentChecks({
-    schema,
+    ...parts,
     documentText: createTrustedDocuments(config.persistedDocuments.mode, documents),
-    introspection,
     callLimit: config.queryCallLimit,
-    teams: services.teams,
     statisticsLimit: config.eventStatisticsLimit,
   });
   const { operations, allowMutations } = config.mcp;
   const tools =
-    operations === undefined ? [] : readToolOperations(operations, { schema, documentChecks, allowMutations });
-  const executePlanned = config.executor === 'plan' ? createPlanExecutor(schema) : undefined;
+    operations === undefined ? undefined : readToolOperations(operations, { schema, documentChecks, allowMutations });
   const isPrepared = prepareKnownDocuments({
     manifest: config.persistedDocuments.mode === 'off' ? undefined : documents,
-    tools: tools.map(({ operation }) => operation.document),
+    tools: (tools ?? []).map(({ operation }) => operation.document),
     documentChecks,
-    planner: executePlanned,
+    planner: parts.executePlanned,
     warn: line => log.warn(line),
   });
-  const requestAdmission = createRequestAdmission({
+  const limits = createRateLimits(config.rateLimits, shared?.redis, telemetry);
+  const requestAdmission = createRequestAdmission({ ...parts, authentication, limits });
+  addGauges(metrics, deps, requestAdmission, parts.concurrency, parts.connections);
+  const store = config.responseCache ? createResponseCacheStore({ ...parts, bytes: cacheBytes }) : undefined;
+  const responseCache = store && createResponseCache({ ...parts, store, version: responseVersion(deps, sdl) });
+  return {
+    ...parts,
     authentication,
-    connections,
-    maxInFlight: config.loadShedding.requestsInFlight,
-    concurrency,
-    telemetry,
-    budget,
-    limits: createRateLimits(config.rateLimits, shared?.redis, telemetry),
-    teams: services.teams,
-  });
-  addGauges(metrics, deps, requestAdmission, concurrency, connections);
-  const store = config.responseCache
-    ? createResponseCacheStore({ bytes: cacheBytes, shared, generations, telemetry })
-    : undefined;
-  const responseCache =
-    store &&
-    createResponseCache({
-      store,
-      version: responseVersion(deps, sdl),
-      generations,
-      telemetry,
-      acceptedScopes,
-      budget,
-    });
+    requestTelemetry,
+    documentChecks,
+    tools,
+    isPrepared,
+    requestAdmission,
+    responseCache,
+  };
+}
 
+/** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
+export async function createServer(deps: ServerDeps) {
+  const { config, schema, metrics, demoKey, lifecycle } = deps;
+  const sdl = sdlOf(schema);
+  const pipeline = createPipeline(deps, sdl);
+  const { requestTelemetry, requestAdmission, responseCache, connections, concurrency, tools, explains } = pipeline;
   const app = await createHttpApp({
-    log,
-    connections,
+    ...pipeline,
     origins: config.corsOrigins,
     stages(fastify) {
       const last = requestAdmission.executionStage(fastify);
@@ -133,38 +119,21 @@ export async function createServer(deps: ServerDeps) {
   });
   app.addHook('preClose', async () => requestAdmission.close());
   const readiness = (): Readiness => {
-    const status = requestAdmission.isOverloaded ? 'overloaded' : isPrepared() ? 'ready' : 'starting';
+    const status = requestAdmission.isOverloaded ? 'overloaded' : pipeline.isPrepared() ? 'ready' : 'starting';
     return { status: lifecycle.unready ?? status, silentMs: 0 };
   };
   const readMetrics = async () => withReadiness(await metrics.read(), readiness());
   registerMonitoring(app, readiness, config.adminPort === undefined ? readMetrics : undefined);
-  if (introspection) {
+  if (config.introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
     const headers = { ...(demoKey && { 'x-api-key': demoKey }), ...(explains && { 'x-explain': '1' }) };
     registerGraphiql(app, { tabs: readExamples(), headers });
   }
-  const execution = {
-    schema,
-    services,
-    executePlanned,
-    deadlineMs,
-    authentication,
-    documentChecks,
-    budget,
-    introspection,
-    explains,
-  };
-  await registerGraphql(app, { ...execution, responseCache });
-  const subscriptions = registerSubscriptions(app, {
-    ...execution,
-    requestAdmission,
-    requestTelemetry,
-    connections,
-    bounds: streams,
-  });
-  if (operations !== undefined) registerMcp(app, '/mcp', { tools, schema, authentication, subscriptions });
+  await registerGraphql(app, pipeline);
+  const subscriptions = registerSubscriptions(app, { ...pipeline, bounds: deps.streams });
+  if (tools !== undefined) registerMcp(app, '/mcp', { ...pipeline, tools, subscriptions });
   if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
-  else if (introspection) redirectToGraphiql(app);
+  else if (config.introspection) redirectToGraphiql(app);
   app.addHook('onClose', async () => concurrency.close());
   // After every other hook of this kind.
   app.addHook('preClose', async () => connections.drain());

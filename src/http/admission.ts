@@ -25,7 +25,7 @@ export type RequestAdmission = ReturnType<typeof createRequestAdmission>;
 interface RequestAdmissionDeps {
   readonly authentication: Pick<Authentication, 'findCredential'>;
   readonly concurrency: ConcurrencyLimit;
-  readonly maxInFlight: number;
+  readonly config: { readonly loadShedding: { readonly requestsInFlight: number } };
   readonly telemetry: Pick<Telemetry, 'shed'>;
   readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;
@@ -34,7 +34,8 @@ interface RequestAdmissionDeps {
 }
 
 export function createRequestAdmission(deps: RequestAdmissionDeps) {
-  const { authentication, maxInFlight, concurrency, telemetry, connections, budget, limits, teams } = deps;
+  const { authentication, concurrency, telemetry, connections, budget, limits, teams } = deps;
+  const maxInFlight = deps.config.loadShedding.requestsInFlight;
   let isClosing = false;
   let inFlight = 0;
 

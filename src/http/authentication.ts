@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { parse as parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Credential, explicitCredential, type RawCredentials, type Scope } from '../auth/credentials.js';
+import type { Config } from '../config/config.js';
+import { Secret } from '../config/values.js';
 import type { BrowserSession, RequestIdentity } from '../context.js';
 import type { Sessions } from '../domains/sessions/sessions.js';
 import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../errors.js';
@@ -27,20 +29,22 @@ export interface Identity {
 export type Handshake = ReturnType<Authentication['handshakeOf']>;
 
 interface AuthenticationDeps {
+  readonly config: Pick<Config, 'corsOrigins' | 'exports'>;
   readonly sessions: Sessions;
   readonly scopeOf: (credential: Credential) => Scope;
   readonly proxyHeaders: ProxyHeaders;
-  /** The credential of a request to a loopback host that has none of its own; undefined: such a request has no credential. */
-  readonly fallback: Credential | undefined;
-  /** Origins, besides the gateway's own, whose pages may open connections. */
-  readonly origins: readonly string[];
-  /** Whether other pages may not even send requests: anyone knows the key of the sandbox, and an export could reach private addresses. */
-  readonly isGuarded: boolean;
+  /** The API key of a request to a loopback host that has no credential; undefined: such a request has none. */
+  readonly demoKey: string | undefined;
 }
 
 /** The only place that reads credentials from HTTP requests. An explicit one outranks the cookie, which browsers send by themselves. */
 export function createAuthentication(deps: AuthenticationDeps) {
-  const { sessions, fallback, origins } = deps;
+  const { sessions, demoKey } = deps;
+  const { corsOrigins: origins, exports } = deps.config;
+  const fallback: Credential | undefined =
+    demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) };
+  /** Other pages may not even send requests: anyone knows the key of the sandbox, and an export could reach private addresses. */
+  const isGuarded = demoKey !== undefined || exports.allowPrivateAddresses === true;
   const { hostOf } = deps.proxyHeaders;
   const isLocal = (request: IncomingMessage) => loopback.test(hostOf(request).replace(/:\d+$/, ''));
   /** Except on loopback, browsers send the cookie over TLS only, and its name keeps other hosts from setting it (RFC 6265bis). */
@@ -118,7 +122,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
     /** Finds the credential of a request and its scope. At once, except where a cookie has to be opened. */
     findCredential(state: RequestState): MaybePromise<void> {
       const { request } = state;
-      if (deps.isGuarded && !isTrusted(request)) return found(state, new Forbidden(originMessage));
+      if (isGuarded && !isTrusted(request)) return found(state, new Forbidden(originMessage));
       const explicit = explicitOf(request);
       if (explicit !== undefined) return found(state, explicit);
       return andThen(sessionOf(cookieOf(request)), opened => {

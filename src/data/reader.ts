@@ -28,7 +28,7 @@ export interface Read<T, Embeddings = undefined> {
   tag?(scope: Scope): string;
   /** Whether an older value may replace a failing call even after the tag was renewed: there is something newer, but it is not wrong. */
   readonly outlivesTag?: boolean;
-  /** Whether only published markets have this. The error for a 404 then says so. Such a 404 is not cached. */
+  /** Whether only published markets have this. The error for a 404 then says so. */
   readonly onlyPublished?: boolean;
   /** Reads something else first, each time that this is read from the service: `parse` makes one value of both. Such a read has cache entries of its own. */
   before?(fetch: Fetch): Promise<unknown>;

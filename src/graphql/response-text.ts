@@ -39,10 +39,7 @@ export function responseBytes(result: unknown, claim?: Claim) {
   const { pieces, vectors } = serialize(result, claim);
   // JSON never contains this character unescaped.
   const digest = hash('sha1', [...pieces, ...vectors.map(vector => vector.digest)].join('\0'), 'base64url');
-  const parts = partsOf(pieces, vectors);
-  const length = lengthOf(parts);
-  claim?.reserveResponse(length);
-  return { parts, length, digest };
+  return { ...reserved(partsOf(pieces, vectors), claim), digest };
 }
 
 export type ResponseBytes = Readonly<ReturnType<typeof responseBytes>>;
@@ -55,10 +52,7 @@ export function responseMessage(result: unknown, claim?: Claim) {
   const { pieces, vectors } = serialize(result, claim);
   const [text = ''] = pieces;
   const isShort = vectors.length === 0 && text.length < maxTextLength;
-  const parts: readonly (Buffer | string)[] = isShort ? [text] : partsOf(pieces, vectors);
-  const length = lengthOf(parts);
-  claim?.reserveResponse(length);
-  return { parts, length };
+  return reserved<Buffer | string>(isShort ? [text] : partsOf(pieces, vectors), claim);
 }
 
 /** In characters. A longer text is converted once into bytes, which are outside of V8's heap. */
@@ -70,7 +64,11 @@ const partsOf = (pieces: readonly string[], vectors: readonly Vector[]): readonl
     return vector === undefined ? [Buffer.from(piece)] : [Buffer.from(piece), vector.bytes];
   });
 
-const lengthOf = (parts: readonly (Buffer | string)[]) => parts.reduce((sum, { length }) => sum + length, 0);
+function reserved<Part extends Buffer | string>(parts: readonly Part[], claim: Claim | undefined) {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  claim?.reserveResponse(length);
+  return { parts, length };
+}
 
 /** In bytes, without vectors. To serialize, convert and hash so much takes about 40 ms, and blocks the event loop. */
 const maxSerialized = 10 * 1024 * 1024;

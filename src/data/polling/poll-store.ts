@@ -16,7 +16,7 @@ export interface PollStore {
    * @param list the member of its state of which only what is new is sent.
    */
   publish(topic: string, message: StateMessage<unknown>, list?: string): Promise<void>;
-  /** Calls back for each message, also of this gateway. A message can be missed; `read` gives the last one. Returns a function that unsubscribes. */
+  /** Calls back for each message, also of this gateway, where gateways share the store. A message can be missed; `read` gives the last one. Returns a function that unsubscribes. */
   subscribe(topic: string, onMessage: (message: StateMessage<unknown>) => void): () => void;
   close(): void;
 }

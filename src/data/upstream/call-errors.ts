@@ -120,6 +120,8 @@ export function contentOf(text: BoundedJson, reply: Reply, request: RequestInfo)
   return body;
 }
 
+type Problem = ReturnType<typeof jsonObject>;
+
 function errorOfProblem(problem: Problem, reply: Reply, request: RequestInfo): GatewayError {
   const { errorCode, message } = readProblem(problem);
   const fault = { status: reply.status, errorCode, retryAfterSeconds: retryAfterSeconds(reply) };
@@ -193,15 +195,8 @@ function valuesIn(text: string, values: readonly string[]): readonly string[] {
 const maxProblemBytes = 64 * 1024;
 const problemBounds = { text: maxProblemBytes, number: 1_024, items: 1_000, members: 1_000, levels: 16 };
 
-/** The body of an error. */
-interface Problem {
-  readonly errorCode?: unknown;
-  readonly message?: unknown;
-}
-
-function readProblem({ errorCode, message }: Problem): { errorCode: string | null; message: string } {
-  return {
-    errorCode: typeof errorCode === 'string' && /^[A-Z0-9_]{1,64}$/.test(errorCode) ? errorCode : null,
-    message: typeof message === 'string' ? message : '',
-  };
-}
+/** The members of an error's body that it documents. */
+const readProblem = ({ errorCode, message }: Problem) => ({
+  errorCode: typeof errorCode === 'string' && /^[A-Z0-9_]{1,64}$/.test(errorCode) ? errorCode : null,
+  message: typeof message === 'string' ? message : '',
+});

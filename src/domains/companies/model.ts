@@ -12,7 +12,7 @@ const naics = z.object({
   isPrimary: parse.tolerant('Company.naics.isPrimary', z.boolean()),
 });
 
-const known = z.object({
+const documented = z.object({
   domain: text.min(1),
   name: parse.tolerant('Company.name', text),
   description: parse.tolerant('Company.description', text),
@@ -29,7 +29,7 @@ const known = z.object({
 });
 
 /** A company record (docs/upstream-api.md: Company record). `attributes` holds the fields that the specification does not name. */
-const company = parse.withAttributes(known);
+const company = parse.withAttributes(documented);
 
 export type CompanyRecord = z.output<typeof company>;
 

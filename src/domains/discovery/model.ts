@@ -69,7 +69,7 @@ const location = z.object({
   countryName: parse.tolerant('SearchCriteria.locations.countryName', text),
 });
 
-const known = z.object({
+const documented = z.object({
   userPrompt: parse.tolerant('SearchCriteria.userPrompt', text),
   marketName: parse.tolerant('SearchCriteria.marketName', text),
   marketType: parse.tolerant('SearchCriteria.marketType', text),
@@ -83,11 +83,11 @@ const known = z.object({
 });
 
 /** The members that the specification names, of search criteria and of the objects within. All others are `attributes`. */
-export const criteriaMembers = Object.keys(known.shape);
+export const criteriaMembers = Object.keys(documented.shape);
 export const keywordMembers = Object.keys(keywords.shape);
 export const locationMembers = Object.keys(location.shape);
 
-const criteriaRecord = parse.withSomeOf(criteriaMembers, parse.withAttributes(known));
+const criteriaRecord = parse.withSomeOf(criteriaMembers, parse.withAttributes(documented));
 
 /** Search criteria (docs/upstream-api.md: Search criteria). `attributes` holds the fields that the specification does not name. */
 export type SearchCriteria = z.output<typeof criteriaRecord>;

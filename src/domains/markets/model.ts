@@ -5,7 +5,7 @@ const text = z.string();
 
 const reviewStatuses = { published: 'PUBLISHED', draft: 'DRAFT', reviewing: 'REVIEWING' } as const;
 
-const known = z.object({
+const documented = z.object({
   name: parse.tolerant('Market.name', text),
   subtitle: parse.tolerant('Market.subtitle', text),
   description: parse.tolerant('Market.description', text),
@@ -17,7 +17,7 @@ const known = z.object({
 
 /** The market record (docs/upstream-api.md: Market record), bare or under `data`. Its identifier is known from the request. */
 export const marketRecord = z
-  .preprocess(parse.unwrapped, parse.withSomeOf(['id', ...Object.keys(known.shape)], known))
+  .preprocess(parse.unwrapped, parse.withSomeOf(['id', ...Object.keys(documented.shape)], documented))
   .transform(({ date_created, company_count, header_image_url, review_status, ...rest }) => ({
     ...rest,
     dateCreated: date_created,

@@ -1,3 +1,4 @@
+import { isIterableObject } from '@graphql-tools/utils';
 import {
   defaultTypeResolver,
   GraphQLError,
@@ -150,7 +151,7 @@ class PlanExecution {
   }
 
   #list(field: FieldPlan, item: ValuePlan, prev: ResponsePosition, values: unknown): unknown[] {
-    if (!isIterable(values)) {
+    if (!isIterableObject(values)) {
       throw new GraphQLError(`Expected Iterable, but did not find one for field "${coordinateOf(field)}".`);
     }
     const items: unknown[] = [];
@@ -319,8 +320,4 @@ function coordinateOf({ parentType, definition }: FieldPlan): string {
 
 function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function';
-}
-
-function isIterable(value: unknown): value is Iterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.iterator in value;
 }

@@ -1,3 +1,4 @@
+// A gateway as a list of its parts, and its start as a program.
 import { Server } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';

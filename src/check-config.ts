@@ -1,3 +1,5 @@
+// `npm run check-config`: checks everything that the start checks, but connects to nothing, listens nowhere and changes nothing. Prints the value and the
+// source of each setting, or the faults, and exits with 0 or 1. `--json` prints `{ valid, settings, faults }`.
 import { parseArgs } from 'node:util';
 import { readTeams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
@@ -9,11 +11,6 @@ import { readToolOperations } from './http/mcp/operations.js';
 import { checkStaticFiles } from './http/static-files.js';
 import { createSchema } from './schema.js';
 import { loadTracing, warnOfSettings } from './services.js';
-
-/**
- * `npm run check-config`: checks everything that the start checks, but connects to nothing, listens nowhere and changes nothing. Prints the value and the
- * source of each setting, or the faults, and exits with 0 or 1. `--json` prints `{ valid, settings, faults }`.
- */
 
 async function faultsOfFiles(config: Config): Promise<readonly string[]> {
   const { teamsFile, persistedDocuments, mcp, staticDir, dataDir, redis, traces } = config;

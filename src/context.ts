@@ -1,3 +1,4 @@
+// What resolvers work with, for one request.
 import type { Credential, Scope } from './auth/credentials.js';
 import type { Teams } from './auth/teams.js';
 import type { Reloadable } from './config/values.js';

@@ -1,3 +1,4 @@
+// The program: signals, exit codes, and errors that nothing caught.
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import { inspect } from 'node:util';

@@ -1,3 +1,4 @@
+// The HTTP server: its pipeline, its routes, and the transports of subscriptions.
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { GraphQLSchema } from 'graphql';
 import { Reloadable } from './config/values.js';

@@ -1,3 +1,4 @@
+// What lives as long as the process, below the server.
 import type { GraphQLSchema } from 'graphql';
 import type { DestinationStream, Logger } from 'pino';
 import type { Dispatcher } from 'undici';

@@ -1,3 +1,4 @@
+// Credentials of clients, and the scopes that stand for them in every key.
 import { createHash, createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { deriveKey, Secret } from '../config/values.js';

@@ -1,3 +1,4 @@
+// The teams file, and who belongs to which team.
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../config/configuration-error.js';

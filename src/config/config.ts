@@ -1,3 +1,4 @@
+// Every setting of the gateway, read from the environment.
 import { randomBytes } from 'node:crypto';
 import type { z } from 'zod';
 import { readTextFile } from '../lib/read-file.js';

@@ -1,3 +1,4 @@
+// Values that are more than text: secrets, and files that are read again.
 import { createHash, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { inspect } from 'node:util';
 

@@ -1,3 +1,4 @@
+// The vocabulary in which models say what a body of the service may hold, and what becomes of a value that deviates.
 import { z } from 'zod';
 import { type UnreadableRecord, UpstreamInvalidResponse } from '../errors.js';
 import { oncePerValue } from '../lib/run.js';

@@ -1,3 +1,4 @@
+// The reads of one request: batched, cached, and parsed.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Scope } from '../auth/credentials.js';
 import { NotFound } from '../errors.js';

@@ -1,3 +1,4 @@
+// Writes to the service, and what they make stale.
 import type { z } from 'zod';
 import type { AcceptedScopes, Scope } from '../auth/credentials.js';
 import { Conflict, Forbidden, Unauthenticated, UpstreamFailure, UpstreamInvalidResponse } from '../errors.js';

@@ -1,3 +1,4 @@
+// The errors of graphql-js, with the argument that is wrong, and without its value.
 import {
   type ArgumentNode,
   type ASTNode,

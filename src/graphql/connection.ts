@@ -1,3 +1,4 @@
+// Relay connections: pages of a list, and their cursors.
 import { createHash } from 'node:crypto';
 import { isLeftOut, type LeftOut, listed, presentOnce } from '../data/parsing.js';
 import { BadUserInput } from '../errors.js';

@@ -1,3 +1,4 @@
+// Finds what an operation uses that is deprecated.
 import {
   type DocumentNode,
   type GraphQLInputType,

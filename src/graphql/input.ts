@@ -1,3 +1,4 @@
+// Checks of arguments, and what a field selects.
 import {
   type ASTNode,
   type FieldNode,

@@ -1,3 +1,4 @@
+// Writes results as JSON, with vectors as bytes that are never copied.
 import { hash, randomBytes } from 'node:crypto';
 import type { Vector } from '../data/vector.js';
 import { QueryTooComplex } from '../errors.js';

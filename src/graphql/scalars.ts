@@ -1,3 +1,4 @@
+// How the scalars of `schema/base.graphql`, and those of GraphQL that the service can send wrong, read and write values.
 import {
   type ASTNode,
   GraphQLError,
@@ -56,7 +57,6 @@ const ofService = (serialize: (value: unknown) => unknown) => (value: unknown) =
 /** Taken now: `createSchema` replaces the methods of GraphQL's own scalars in place. */
 const [{ parseLiteral: floatOf }, { parseValue: idOf }] = [GraphQLFloat, GraphQLID];
 
-/** How the scalars of `schema/base.graphql`, and those of GraphQL that the service can send wrong, read and write values. */
 export const scalars = {
   Int: { serialize: ofService(GraphQLInt.serialize) },
   Float: {

@@ -1,3 +1,4 @@
+// Bodies in chunks and in content encodings.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';

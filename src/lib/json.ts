@@ -1,3 +1,5 @@
+// JSON as bytes: looked at before it is parsed.
+
 const byteOf = (character: string) => character.charCodeAt(0);
 
 /** What gives JSON its structure, as the bytes of its text in UTF-8. */

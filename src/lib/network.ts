@@ -1,3 +1,4 @@
+// Addresses of clients, and URLs of requests.
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';

@@ -1,3 +1,4 @@
+// The metrics behind `/metrics`, and the functions that make them.
 import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
@@ -61,7 +62,6 @@ const help = {
 };
 type MetricName = keyof typeof help;
 
-/** The metrics behind `/metrics`, and the functions that make them. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The value of a gauge, or one for each value of its label; undefined where it is not known now. */

@@ -1,3 +1,4 @@
+// Exemplars of histograms, and the format OpenMetrics.
 import { timeNow } from '../lib/clock.js';
 import type { Span } from './operation-info.js';
 

@@ -1,3 +1,4 @@
+// Traces by OpenTelemetry.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {

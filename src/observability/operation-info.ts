@@ -1,3 +1,4 @@
+// What logs, metrics and traces say about an operation, and by which names.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLFormattedError, OperationTypeNode } from 'graphql';

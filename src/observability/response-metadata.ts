@@ -1,3 +1,4 @@
+// What is found out about a response while it is made.
 import type { IncomingHttpHeaders } from 'node:http';
 import { UpstreamUnavailable } from '../errors.js';
 import type { Claim } from '../lib/memory-budget.js';

@@ -1,3 +1,4 @@
+// Counts what happens, and warns of what fails outside the gateway. A function is called once for each event, and must not throw.
 import type { Counter } from 'prom-client';
 import { linesLost } from '../lib/output.js';
 import type { Metrics } from './metrics.js';
@@ -32,7 +33,6 @@ const callBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** A clock of another host may differ by so much before the log says so, in milliseconds. */
 const maxClockDifferenceMs = 1_000;
 
-/** Counts what happens, and warns of what fails outside the gateway. A function is called once for each event, and must not throw. */
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
 /** The metrics that count events. Each value of a label that is known counts from 0. */

@@ -1,3 +1,4 @@
+// Warnings of what fails outside the gateway, each at most once a minute.
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 

@@ -1,3 +1,4 @@
+// What protects a failing service: a circuit breaker, and a budget of retries, for each scope.
 import { BrokenCircuitError } from 'cockatiel';
 import { LRUCache } from 'lru-cache';
 import type { Scope } from '../../auth/credentials.js';

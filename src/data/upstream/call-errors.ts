@@ -1,3 +1,4 @@
+// Which error a failed call is for clients, for the log, and for the breaker.
 import { BrokenCircuitError } from 'cockatiel';
 import {
   Abandoned,

@@ -1,3 +1,4 @@
+// One call to the service, as states from the queue to its end.
 import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
 import { Forbidden, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
 import { type MaybePromise, runYielding, type Waiter } from '../../lib/run.js';

@@ -1,3 +1,4 @@
+// The reply to one request, collected from the wire within its limits.
 import { type Dispatcher, errors } from 'undici';
 import { UpstreamInvalidResponse } from '../../errors.js';
 import { Chunks, isPlainUtf8, joinBytes, releaseArrayBuffers, UnreadableBody, utf8Pieces } from '../../lib/body.js';

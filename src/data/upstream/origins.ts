@@ -1,3 +1,4 @@
+// The connections to the service's addresses.
 import type { Socket } from 'node:net';
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import { toUpstreamAuth } from '../../auth/credentials.js';

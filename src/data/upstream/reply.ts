@@ -1,3 +1,4 @@
+// From the bytes of a reply to JSON, within bounds.
 import { UpstreamInvalidResponse } from '../../errors.js';
 import { releaseArrayBuffers, type UnreadableBody } from '../../lib/body.js';
 import {

@@ -1,3 +1,4 @@
+// The upstream service, as the domains see it.
 import type { Dispatcher } from 'undici';
 import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
 import { Abandoned, NotConfigured, UpstreamTimeout } from '../../errors.js';
@@ -12,7 +13,6 @@ import { addressVariables, createDestinations, type UpstreamOptions } from './or
 import { bodyBoundsOf, type Reply } from './reply.js';
 import type { CallAuth, UpstreamRequest } from './request.js';
 
-/** The upstream service, as the domains see it. */
 export type Upstream = ReturnType<typeof createUpstream>;
 
 /**

@@ -1,3 +1,4 @@
+// The reads and writes of the companies of a market.
 import type { Scope } from '../../auth/credentials.js';
 import { isLeftOut, presentOnce } from '../../data/parsing.js';
 import { marketRead, type Reader } from '../../data/reader.js';

@@ -1,3 +1,4 @@
+// Lists of companies in memory: filtered, sorted, counted, and as an export sends them.
 import { hash } from 'node:crypto';
 import { isLeftOut, known, type LeftOut, present } from '../../data/parsing.js';
 import { BadUserInput } from '../../errors.js';

@@ -1,3 +1,4 @@
+// What the service sends of companies and their ESG data.
 import { z } from 'zod';
 import * as parse from '../../data/parsing.js';
 import { domainKey } from '../../lib/domain.js';

@@ -1,3 +1,4 @@
+// The reads and writes of the discovery workflow.
 import { jobsTag } from '../../data/cache/keys.js';
 import { mapPresent, present, receipt } from '../../data/parsing.js';
 import { marketRead, type Read, type Reader } from '../../data/reader.js';

@@ -1,3 +1,4 @@
+// How far jobs are, and when they will end.
 import { known, type LeftOut, mapPresent, present } from '../../data/parsing.js';
 import type { Job } from './model.js';
 

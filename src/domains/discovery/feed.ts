@@ -1,3 +1,4 @@
+// The subscription to the jobs of a market.
 import { isDeepStrictEqual } from 'node:util';
 import { jobsTag, marketTag } from '../../data/cache/keys.js';
 import { known, mapPresent, present } from '../../data/parsing.js';

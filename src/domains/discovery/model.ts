@@ -1,3 +1,4 @@
+// What the service sends of jobs, search criteria and keywords.
 import { z } from 'zod';
 import * as parse from '../../data/parsing.js';
 import type { JobPhase } from '../../generated/schema-types.js';

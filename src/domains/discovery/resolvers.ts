@@ -1,3 +1,4 @@
+// The fields of a market's discovery, and the steps of the discovery workflow.
 import type { Context } from '../../context.js';
 import { listed, present } from '../../data/parsing.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
@@ -15,7 +16,6 @@ import { estimatedEnd, measured, overallProgress } from './estimate.js';
 import { type JobProgress, jobProgress } from './feed.js';
 import { criteriaMembers, type Job, keywordMembers, locationMembers } from './model.js';
 
-/** The fields of a market's discovery, and the steps of the discovery workflow. */
 export const discoveryResolvers: Resolvers = {
   Subscription: {
     jobProgress: {

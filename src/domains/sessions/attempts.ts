@@ -1,3 +1,4 @@
+// Limits how often a client may try to sign in.
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
@@ -6,7 +7,6 @@ import { RateLimited } from '../../errors.js';
 import { atMost } from '../../lib/memory-budget.js';
 import { networkOf } from '../../lib/network.js';
 
-/** Limits how often a client may try to sign in. */
 export type SignInAttempts = ReturnType<typeof createSignInAttempts>;
 
 const windowSeconds = 15 * 60;

@@ -1,3 +1,4 @@
+// Sessions that were signed out before they expired.
 import { LRUCache } from 'lru-cache';
 import { createRedisGuard, type RedisClient, replacingOtherType } from '../../data/redis.js';
 import { timeNow } from '../../lib/clock.js';
@@ -5,7 +6,6 @@ import { atMost } from '../../lib/memory-budget.js';
 import { dayMs } from '../../lib/time.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
-/** Sessions that were signed out before they expired. */
 export type Revocations = ReturnType<typeof createRevocations>;
 
 /** A sorted set, scored by the end of the session. It has no expiry, so that Redis does not evict it first. */

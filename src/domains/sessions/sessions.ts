@@ -1,3 +1,4 @@
+// Sessions of signed-in users. The cookie contains the whole session; the gateway stores only which sessions were signed out.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
@@ -15,7 +16,6 @@ import { signIn } from './client.js';
 import { type Session, session } from './model.js';
 import type { Revocations } from './revocations.js';
 
-/** Sessions of signed-in users. The cookie contains the whole session; the gateway stores only which sessions were signed out. */
 export type Sessions = ReturnType<typeof createSessions>;
 
 interface SessionsDeps {

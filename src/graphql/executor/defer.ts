@@ -1,3 +1,4 @@
+// The later parts of a response with `@defer`.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ExecutionResult, type GraphQLError, responsePathAsArray } from 'graphql';
 import type { DeferredFragment, ObjectPlan } from './plan.js';

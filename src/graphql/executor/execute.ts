@@ -1,3 +1,4 @@
+// Executes an operation by its plan, or with graphql-js.
 import {
   type DocumentNode,
   execute,

@@ -1,3 +1,4 @@
+// Plans an operation: which fields to execute on each object, and how to complete their values.
 import { doesFragmentConditionMatch } from '@graphql-tools/utils';
 import {
   type FieldNode,

@@ -1,3 +1,4 @@
+// Executes a plan.
 import { isIterableObject } from '@graphql-tools/utils';
 import {
   defaultTypeResolver,

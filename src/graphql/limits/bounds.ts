@@ -1,3 +1,4 @@
+// The limits of a document and of a body, checked before validation.
 import {
   type DirectiveNode,
   type DocumentNode,

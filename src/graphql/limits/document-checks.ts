@@ -1,3 +1,4 @@
+// Decides what the gateway executes, for every transport.
 import {
   type ASTNode,
   type ASTVisitFn,
@@ -59,7 +60,6 @@ interface CheckedOperation {
   readonly variables?: Record<string, unknown> | null | undefined;
 }
 
-/** Decides what the gateway executes, for every transport. */
 export type DocumentChecks = ReturnType<typeof createDocumentChecks>;
 
 /** Parses and validates a text now. @param introspection whether it may query the schema. @throws QueryTooComplex, RefusedOperation */

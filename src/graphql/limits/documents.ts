@@ -1,3 +1,4 @@
+// Documents by their text and by their hash: trusted, registered, and kept parsed.
 import { createHash } from 'node:crypto';
 import { type DocumentNode, GraphQLError } from 'graphql';
 import { LRUCache } from 'lru-cache';

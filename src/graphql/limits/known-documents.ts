@@ -1,3 +1,4 @@
+// Prepares the documents of the operator before their first request.
 import type { DocumentNode } from 'graphql';
 import type { Reloadable } from '../../config/values.js';
 import { runYielding } from '../../lib/run.js';

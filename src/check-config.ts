@@ -1,9 +1,10 @@
-// `npm run check-config`: checks everything that the start checks, but connects to nothing, listens nowhere and changes nothing. Prints the value and the
+// `npm run check-config`: checks everything that the start checks, but connects to Redis alone, listens nowhere and changes nothing. Prints the value and the
 // source of each setting, or the faults, and exits with 0 or 1. `--json` prints `{ valid, settings, faults }`.
 import { parseArgs } from 'node:util';
 import { readTeams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError } from './config/configuration-error.js';
+import { connectForCommand, faultsOfRedis } from './data/redis.js';
 import { checkFileStore } from './domains/exports/file-store.js';
 import { createDocumentParser } from './graphql/limits/document-checks.js';
 import { readManifest } from './graphql/limits/documents.js';
@@ -44,11 +45,27 @@ function faultsOf(error: unknown): readonly string[] {
   throw error;
 }
 
+/** Warns as the start does, which goes on without Redis, or with one that can do less. */
+async function warnOfRedis(warn: (words: string) => void, { redis: urls }: Config): Promise<void> {
+  if (urls === undefined) return;
+  try {
+    const redis = await connectForCommand(urls, 'what it allows was not checked');
+    for (const fault of await faultsOfRedis(redis)) warn(`Redis: ${fault}`);
+    redis.disconnect();
+  } catch (error) {
+    warn((error as Error).message);
+  }
+}
+
 async function check(env: Record<string, string | undefined>) {
   try {
     const config = readConfig(env);
     const faults = await faultsOfFiles(config);
-    if (faults.length === 0) warnOfSettings({ warn: words => process.stderr.write(`${words}\n`) }, config);
+    const warn = (words: string) => process.stderr.write(`${words}\n`);
+    if (faults.length === 0) {
+      warnOfSettings({ warn }, config);
+      await warnOfRedis(warn, config);
+    }
     return { settings: config.settings, faults };
   } catch (error) {
     return { settings: [], faults: faultsOf(error) };

@@ -16,7 +16,7 @@ import { createMemoryTier, createRedisTier } from './data/cache/tiers.js';
 import { localPollStore } from './data/polling/poll-store.js';
 import { createPolling } from './data/polling/polling.js';
 import { redisPollStore } from './data/polling/redis-poll-store.js';
-import { checkEviction, connectRedis, databaseOf, firstContact, followClock, patient } from './data/redis.js';
+import { connectRedis, databaseOf, faultsOfRedis, firstContact, followClock, patient } from './data/redis.js';
 import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
 import { createStartedRuns } from './data/started-runs.js';
 import { createUpstream } from './data/upstream/upstream.js';
@@ -163,7 +163,8 @@ export async function createServices({ config, log, schema, teams, telemetry, tr
   await readClock?.();
   await generations.refresh();
   // The log should say at the start, not at the first write, where this Redis cannot be trusted.
-  if (redis?.status === 'ready') await Promise.all([generations.current('start'), checkEviction(redis, telemetry)]);
+  const faults = redis?.status === 'ready' ? await faultsOfRedis(redis) : [];
+  for (const fault of faults) telemetry.warn('Redis', fault);
   return {
     services,
     shared,

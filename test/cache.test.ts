@@ -695,7 +695,7 @@ describe('Redis', () => {
     const url = network.url.replace('http', 'redis');
     const [one, other] = [await connected(url), await connected(url)];
     const [scope, { lookup }] = [someScope(), sourceOf()];
-    const lookups = Array.from({ length: 100 }, (_, index) => lookup(`${index}`, sized(50_000)));
+    const lookups = Array.from({ length: 400 }, (_, index) => lookup(`${index}`, sized(15_000)));
     await loadMany(cacheOver(one), scope, lookups, never);
     await writesOf(admin, lookups.length);
     for (const answer of await loadMany(cacheOver(other), scope, lookups, never)) {

@@ -141,14 +141,19 @@ export function subscriberOf(client: RedisClient): RedisClient {
  */
 function keepAlive(client: Redis): void {
   let connectedAt = Number.POSITIVE_INFINITY;
+  let hasFailed = false;
   client.on('connect', () => {
-    connectedAt = performance.now();
+    [connectedAt, hasFailed] = [performance.now(), false];
+  });
+  client.on('error', () => {
+    hasFailed = true;
   });
   const beat = () => {
     if (client.status === 'ready') client.unlink('mig:heartbeat').catch(() => {});
     else if (client.status === 'connect' && performance.now() - connectedAt > heartbeatMs) {
       // A server that is still reading its data lets the connection wait: one that answers nothing has missed the deadline of the first command by now.
-      client.emit('error', Object.assign(new Error('LOADING Redis is loading'), { name: 'ReplyError' }));
+      const loading = Object.assign(new Error('LOADING Redis is loading'), { name: 'ReplyError' });
+      if (!hasFailed) client.emit('error', loading);
       client.disconnect(true);
     }
   };
@@ -180,12 +185,38 @@ export function followClock(client: RedisClient, telemetry: Pick<Telemetry, 'clo
   return () => reading;
 }
 
-/** Warns where a full Redis would evict what it must keep, or counts of limits before cached data. Never rejects. */
-export async function checkEviction(client: RedisClient, { warn }: Pick<Telemetry, 'warn'>): Promise<void> {
-  const info = await client.info('memory').catch(() => '');
+/** Each command that a gateway runs, also in scripts, on keys that nothing else has. What the first ones leave behind, the last ones remove. */
+const commands = [
+  ...['SET mig:check 1 PX 1', 'INCRBY mig:check 1', 'GET mig:check', 'MGET mig:check', 'PTTL mig:check'],
+  ...['EXPIRE mig:check 1', 'PEXPIRE mig:check 1', 'UNLINK mig:check', 'DEL mig:check'],
+  ...['HSET mig:check:hash a 1', 'HGET mig:check:hash a', 'HMGET mig:check:hash a', 'HGETALL mig:check:hash'],
+  ...['HKEYS mig:check:hash', 'HDEL mig:check:hash a'],
+  ...['ZADD mig:check:set 1 a', 'ZSCORE mig:check:set a', 'ZREMRANGEBYSCORE mig:check:set -inf +inf'],
+  ...['EVAL return(1) 0', 'EVALSHA 0 0', 'PUBLISH mig:check 1', 'TIME', 'INFO memory'],
+];
+
+/** What is wrong with a Redis that answers: commands that it refuses, and the eviction of what it must keep. Never rejects. */
+export async function faultsOfRedis(client: RedisClient): Promise<readonly string[]> {
+  const refused: string[] = [];
+  const run = async ([name = '', ...args]: readonly string[]) => {
+    try {
+      return `${await client.call(name, ...args)}`;
+    } catch (error) {
+      if (/^NOPERM|unknown command/i.test((error as Error).message)) refused.push(name);
+      return '';
+    }
+  };
+  const info = (await Promise.all(commands.map(command => run(command.split(' '))))).at(-1) ?? '';
   const [, policy = 'volatile-lru'] = /^maxmemory_policy:(\S+)/m.exec(info) ?? [];
-  if (policy === 'volatile-lru' || /^maxmemory:0\b/m.test(info)) return;
-  warn('Redis', `maxmemory-policy is ${policy}, which may lose exports, sign-outs or limits; set it to volatile-lru`);
+  const isBounded = !/^maxmemory:0\b/m.test(info);
+  return [
+    ...(refused.length > 0
+      ? [`the user may not run ${refused.join(', ')}; less is shared, or exports are refused. Allow them`]
+      : []),
+    ...(policy !== 'volatile-lru' && isBounded
+      ? [`maxmemory-policy is ${policy}, which may lose exports, sign-outs or limits; set it to volatile-lru`]
+      : []),
+  ];
 }
 
 /** The number of the database that a client uses. */

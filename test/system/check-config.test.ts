@@ -2,7 +2,9 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { buildProgram, type Program } from '../support/program.js';
+import { startRedis } from '../support/redis.js';
 import { wrongEnvironment } from '../support/wrong-environment.js';
 
 let program: Program;
@@ -94,4 +96,27 @@ test('traces without their optional packages are one clear line, at the start an
   for (const { code, stderr } of [await program.run(traced), await check(traced)])
     expect([code, stderr]).toEqual([1, line]);
   expect((await check(env)).code).toBe(0);
+});
+
+test('says which commands the user of Redis may not run, and the start says the same', async () => {
+  const redis = await startRedis();
+  try {
+    const admin = new Redis(redis.url);
+    await admin.acl('SETUSER', 'limited', 'on', '>word', '~*', '&*', '+@all', '-eval', '-zadd');
+    admin.disconnect();
+    const env = { UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL: redis.url.replace('//', '//limited:word@') };
+    const line = 'Redis: the user may not run ZADD, EVAL; less is shared, or exports are refused. Allow them';
+    const { code, stderr } = await check(env);
+    expect([code, stderr.split('\n')]).toEqual([0, expect.arrayContaining([line])]);
+    const gateway = await program.start(env);
+    await gateway.stop();
+    expect(gateway.stderr()).toContain(line);
+  } finally {
+    await redis.stop();
+  }
+});
+
+test('says that Redis cannot be reached', async () => {
+  const { code, stderr } = await check({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' });
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^REDIS_URL: connections are refused \(ECONNREFUSED\)/m)]);
 });

@@ -21,12 +21,6 @@ export interface Seams extends BaseSeams {
   readonly sandbox?: SandboxOptions;
 }
 
-interface Listening {
-  readonly address: string;
-  /** The port of the listener for probes and metrics; undefined where it is not separate. */
-  readonly adminPort: number | undefined;
-}
-
 /** Builds a gateway, which does not listen yet: first its services, then its server, whose end closes everything. */
 export async function buildApp(configured: Config, seams: Seams = {}) {
   const sandbox =
@@ -58,8 +52,8 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
     app,
     log,
     sandbox,
-    /** Listens for clients and, with `ADMIN_PORT`, for probes. @throws ConfigurationError */
-    async listen(): Promise<Listening> {
+    /** Listens for clients and, with `ADMIN_PORT`, at a port of its own for probes and metrics. @throws ConfigurationError */
+    async listen() {
       const { host, port, reusePort } = config;
       const options = { host, port, reusePort };
       const address = await orCannotListen('HOST, PORT', host, port, app.listen(options));
@@ -104,7 +98,7 @@ export async function start(env: Record<string, string | undefined>) {
 }
 
 function greeting(
-  { address: listening, adminPort }: Listening,
+  { address: listening, adminPort }: { readonly address: string; readonly adminPort: number | undefined },
   { staticDir, introspection, mcp }: Config,
   sandbox: EmbeddedSandbox | undefined,
 ): string {

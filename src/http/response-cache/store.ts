@@ -184,7 +184,9 @@ export function represent(
   request: IncomingHttpHeaders,
 ): MaybePromise<{ status: 200 | 304; headers: HeaderList; body: readonly Buffer[] }> {
   const { headers, etag, body, length } = response;
-  const common = [...headers, 'vary', varyingHeaders, 'etag', etag, 'cache-control', cacheControl(response, request)];
+  // Weak: one tag stands for the body in each encoding.
+  const sent = ['vary', varyingHeaders, 'etag', `W/${etag}`, 'cache-control', cacheControl(response, request)];
+  const common: HeaderList = [...headers, ...sent];
   if (matches(request['if-none-match'], etag)) return { status: 304, headers: common, body: [] };
   const compressed = compressedBody(response, request);
   if (compressed === undefined) {

@@ -16,6 +16,8 @@ import { until } from './support/until.js';
 
 const mebibyte = 1024 * 1024;
 const esg = { notes: 'n'.repeat(2.5 * mebibyte) };
+/** Of market 998. */
+const largeEsg = { notes: 'n'.repeat(2.5 * mebibyte), more: 'm'.repeat(2 * mebibyte) };
 
 let service: StubService;
 let gateway: TestGateway;
@@ -24,7 +26,8 @@ let release: (() => void)[] = [];
 
 beforeAll(async () => {
   service = await startStubService((request, response) => {
-    const answer = () => reply(response, 200, request.url?.endsWith('/esg') ? esg : { data: [] });
+    const found = request.url?.includes('/998/') ? largeEsg : esg;
+    const answer = () => reply(response, 200, request.url?.endsWith('/esg') ? found : { data: [] });
     if (request.url?.endsWith('/esg') && !request.url.includes('/999/')) answer();
     else release.push(answer);
   });
@@ -104,6 +107,28 @@ describe('A credential that has much in memory', () => {
     expect(errors?.[0].extensions.code).toBe('RATE_LIMITED');
     await letGo();
     await until(async () => (await held()) === 0);
+  });
+});
+
+describe('In a container of 256 MB, an operation', () => {
+  const heap = 96 * mebibyte;
+  beforeEach(() => start({ total: heap / 4, perOwner: heap / 8, perResponse: heap / 16 }));
+
+  test.each([
+    ['a list', '{ market(id: 998) { esg } }'],
+    ['lists', '{ market(id: 1001) { esg } other: market(id: 1002) { esg } }'],
+  ])('that reads %s beyond its share is told what fits, and not to try again', async (_, query) => {
+    const { errors } = await gateway.query(query);
+    const limit = 4 * mebibyte;
+    expect(errors?.map(({ extensions }) => extensions)).toEqual([
+      { code: 'QUERY_TOO_COMPLEX', measure: 'bytes read', value: expect.any(Number), limit },
+    ]);
+    expect(errors?.[0].extensions.value).toBeGreaterThan(4.5 * mebibyte);
+    expect(await counted(gateway.url, 'gateway_shed_total')).toBe(0);
+  });
+
+  test('is served what fits', async () => {
+    expect((await gateway.query(esgAnew())).errors).toBeUndefined();
   });
 });
 

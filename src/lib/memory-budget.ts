@@ -1,3 +1,5 @@
+/** The memory that requests and responses take in this process: how much each client holds, and what is refused because there is no room. */
+
 import { getHeapStatistics } from 'node:v8';
 import { Overloaded, QueryTooComplex, RateLimited } from '../errors.js';
 import { heapLimit } from './heap.js';
@@ -143,15 +145,20 @@ export class Claim {
     this.#owner = budget.ownerOf(client);
   }
 
-  /** Counts a record before it is parsed; `bytes` is the length of its text. @throws Overloaded, RateLimited if there is no room. */
+  /**
+   * Counts a record before it is parsed; `bytes` is the length of its text. @throws QueryTooComplex if it does not fit even if
+   * nothing else is held: to try again is of no use; otherwise as `reserve` does.
+   */
   reserveForParsing(bytes: number): void {
     const { scope } = this.#client;
     // The service has answered under this credential.
     if (scope !== undefined) this.#moveTo(scope);
+    const [read, most] = [this.#bytes / bytesPerByteRead + bytes, this.#budget.bounds.perOwner / bytesPerByteRead];
+    if (!this.#isReleased && read > most) throw new QueryTooComplex('bytes read', Math.ceil(read), Math.floor(most));
     this.reserveMore(bytes * bytesPerByteRead);
   }
 
-  /** Counts this many bytes besides everything counted before. @throws Overloaded, RateLimited if there is no room. */
+  /** Counts this many bytes besides everything counted before. @throws as `reserve` does. */
   reserveMore(bytes: number): void {
     this.#resize(this.#bytes + bytes);
   }

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refusalOf } from '../../data/polling/state-message.js';
-import { RateLimited } from '../../errors.js';
+import { QueryTooComplex, RateLimited } from '../../errors.js';
 import type { ListId } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';
 import { type Event, updatedAt } from './model.js';
@@ -165,8 +165,9 @@ async function missedSince(
       return { events, seen: new Map([...position.seen, ...current]), isComplete };
     } catch (error) {
       if (signal.aborted || refusalOf(error) !== undefined) throw error;
-      // The limit of the gateway; that of the service has passed soon.
-      if (error instanceof RateLimited && error.upstream === undefined) return undefined;
+      // The limits of the gateway; that of the service has passed soon.
+      if (error instanceof QueryTooComplex || (error instanceof RateLimited && error.upstream === undefined))
+        return undefined;
     }
     forget();
     await sleep(pause, undefined, { signal });

@@ -1023,24 +1023,36 @@ describe('Redis', () => {
     return { network, cache: cacheOver(redis) };
   }
 
-  test('reached by all processes but the one that writes: the write waits until no other process uses what was before it', async () => {
-    const { server, cache: elsewhere } = await ownRedis();
-    const { network, cache } = await processWithNetwork(server);
-    const [scope, { lookup }] = [someScope(), sourceOf()];
-    const tagged = lookup('a', { tag: 'market:7' });
-    await getOrLoad(elsewhere, scope, tagged, never);
-    expect((await getOrLoad(elsewhere, scope, tagged, never)).source).toBe('memory');
-    network.silence();
-    let isWritten = false;
-    const writing = cache.generations.renew('market:7').then(() => {
-      isWritten = true;
-    });
-    await until(() => faults.includes('EVAL'));
-    expect(isWritten).toBe(false);
-    network.restore();
-    await writing;
-    expect((await getOrLoad(elsewhere, scope, tagged, never)).source).toBe('network');
-  });
+  test.each(['for the first time', 'long after another write could not reach it'])(
+    'reached by all processes but the one that writes, %s: the write waits until no other process uses what was before it',
+    async when => {
+      const { server, cache: elsewhere } = await ownRedis();
+      const { network, cache } = await processWithNetwork(server);
+      const [scope, { lookup }] = [someScope(), sourceOf()];
+      const tagged = lookup('a', { tag: 'market:7' });
+      if (when !== 'for the first time') {
+        network.silence();
+        await cache.generations.begin('market:7');
+        network.restore();
+        const now = performance.now.bind(performance);
+        jest.spyOn(performance, 'now').mockImplementation(() => now() + 5 * second);
+        await until(async () => (await cache.generations.current('market:7')) !== undefined);
+        faults.length = 0;
+      }
+      await getOrLoad(elsewhere, scope, tagged, never);
+      expect((await getOrLoad(elsewhere, scope, tagged, never)).source).toBe('memory');
+      network.silence();
+      let isWritten = false;
+      const writing = cache.generations.renew('market:7').then(() => {
+        isWritten = true;
+      });
+      await until(() => faults.includes('EVAL'));
+      expect(isWritten).toBe(false);
+      network.restore();
+      await writing;
+      expect((await getOrLoad(elsewhere, scope, tagged, never)).source).toBe('network');
+    },
+  );
 
   test('reached again: nothing with a tag is used until every process has had the time to reach it, too', async () => {
     const { server } = await ownRedis();

@@ -1,8 +1,9 @@
 // The gateways of the fleet: whole ones from a build, each with a module registry, a log and a host of its own.
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { listen, reset } from './network.mjs';
+import { lineOf, listen, reset } from './network.mjs';
 import { Host } from './time.mjs';
 
 const folder = resolve('node_modules/.cache', `simulation-${process.pid}`);
@@ -74,6 +75,11 @@ export class Gateway {
         schema,
         log,
         resolve: async name => [name === 'inside.test' ? '10.0.0.1' : '8.8.8.8'],
+      });
+      // A server that listens would wait for its requests.
+      built.app.addHook('preClose', async () => {
+        const isClient = ({ line }) => line === lineOf(this.name);
+        while ([...host.sockets].some(isClient)) await sleep(100);
       });
       await built.app.ready();
       return built;

@@ -119,9 +119,11 @@ const rules = {
     }
   },
 
-  /** (b) After an answered write, no response to a later request has data of its market from before it. */
-  *'no read has data from before a write'({ clients, service }) {
-    const writes = clients.requests.filter(({ isDone }) => isDone);
+  /** (b) After an answered write, no response to a later request has data of its market from before it. A write waits for Redis no longer than four seconds. */
+  *'no read has data from before a write'({ clients, service, taken }) {
+    const isPatient = ({ end }) =>
+      !taken.some(({ do: fault, at, forMs }) => /^redis/.test(fault) && at < end - 4_000 && at + forMs > end - 5_000);
+    const writes = clients.requests.filter(request => request.isDone && isPatient(request));
     for (const write of writes) write.version = service.calls.find(({ requestId }) => requestId === write.id)?.version;
     for (const read of clients.requests.filter(({ kind }) => kind === 'read')) {
       if (read.text.includes('"stale":true')) continue;

@@ -198,11 +198,13 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
         const key = keyOf(namespace, tag);
         const read = () => redis.eval(readScript, 1, key, randomUUID(), lifetimeSeconds);
         const { data } = tokenSchema.safeParse(await replacingOtherType(redis, key, read));
+        failingSince = Number.POSITIVE_INFINITY;
         if (data !== undefined) return data;
         telemetry.malformed('generation');
       }
       const renewing = renewed;
       const token = await changeGeneration(redis, namespace, tag);
+      failingSince = Number.POSITIVE_INFINITY;
       renewing?.set(tag, true);
       return token;
     });

@@ -204,7 +204,6 @@ export const faults = {
   async gatewayRestarts(fleet, step) {
     const gateway = chosen(fleet, step);
     if (!gateway?.isUp) return;
-    gateway.isUpgraded = step.share > 0.5;
     await gateway.stop(step.forMs % 5_000);
     if (!gateway.isUp) await gateway.start();
   },

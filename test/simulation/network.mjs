@@ -59,10 +59,10 @@ export class Socket extends Duplex {
   /** What is sent arrives in order, after the delay of the line. */
   send(message) {
     this.#outgoing.push(message);
-    this.#flushLater();
+    this.flushLater();
   }
 
-  #flushLater() {
+  flushLater() {
     if (this.#timer !== undefined || this.peer === undefined || this.line.isSilent || this.#outgoing.length === 0)
       return;
     this.#timer = world.run(() => setTimeout(() => this.#flush(), latencyMs + this.line.delayMs));
@@ -83,11 +83,6 @@ export class Socket extends Duplex {
       if (sent.some(({ isEnd }) => isEnd)) peer.push(null);
       peer.touch();
     });
-  }
-
-  /** The line speaks again. */
-  resumeSending() {
-    this.#flushLater();
   }
 
   opened() {
@@ -146,7 +141,7 @@ export function connectTo({ host: name }) {
       server.connecting = false;
       line.host.happen(() => line.accept(server));
       client.opened();
-      client.resumeSending();
+      client.flushLater();
     });
   const attempt = () => (line.isSilent ? line.waiting.push(open) : open());
   world.run(() => setTimeout(attempt, 2 * (latencyMs + line.delayMs)));
@@ -163,7 +158,7 @@ export function speak(name) {
   line.isSilent = false;
   for (const open of line.waiting ?? []) open();
   line.waiting = [];
-  for (const socket of [...line.sockets]) socket.resumeSending();
+  for (const socket of [...line.sockets]) socket.flushLater();
 }
 
 /** Breaks all connections of a host, or of a line. */

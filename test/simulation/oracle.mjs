@@ -160,7 +160,7 @@ const rules = {
     }
   },
 
-  /** Without faults and writes, a read that was just answered needs no call, through any gateway. */
+  /** Without faults and writes, what was just read with a call needs no other one, through any gateway. */
   *'in fair weather a repeated read needs no call'(fleet) {
     const { clients, service } = fleet;
     const latest = new Map();
@@ -169,7 +169,8 @@ const rules = {
     )) {
       const name = JSON.stringify([read.document, read.account, read.variables.market]);
       const before = latest.get(name);
-      latest.set(name, read);
+      const call = service.calls.find(({ requestId }) => requestId === read.id);
+      if (call) latest.set(name, read);
       if (
         !(read.at > before?.end) ||
         read.at > before.at + 30_000 ||
@@ -181,7 +182,6 @@ const rules = {
         ({ at, version, path }) =>
           version && path.includes(`/${read.variables.market}/`) && at > before.at - 60_000 && at < read.end,
       );
-      const call = service.calls.find(({ requestId }) => requestId === read.id);
       if (call && !isWritten)
         yield {
           read: read.id,

@@ -1,6 +1,6 @@
 // The simulated Redis as a server: commands over the network, publish and subscribe, and what goes wrong with it. It is a primary, or refuses.
 
-import { listen, reset, silence, speak } from './network.mjs';
+import { listen, reset } from './network.mjs';
 import { ok, RedisData } from './redis-data.mjs';
 import { Host } from './time.mjs';
 
@@ -92,8 +92,6 @@ export function startRedis(seed) {
   return {
     host,
     data,
-    hang: () => silence('redis'),
-    goOn: () => speak('redis'),
     refuseWrites: words => (refusal = words),
     /** A replica takes over that lacks the last writes. */
     failOver(lostMs) {

@@ -171,6 +171,13 @@ export const faults = {
     () => silence('redis'),
     () => speak('redis'),
   ),
+  redisIsCutOff: during(
+    (fleet, step) => {
+      step.cutOff = chosen(fleet, step).host;
+      silence('redis', step.cutOff);
+    },
+    (_, { cutOff }) => speak('redis', cutOff),
+  ),
   redisIsSlow: during(
     (_, { share }) => (lineOf('redis').delayMs = Math.round(share * 200)),
     () => (lineOf('redis').delayMs = 0),

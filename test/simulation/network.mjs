@@ -7,7 +7,7 @@ import { currentHost } from './time.mjs';
 
 const latencyMs = 1;
 
-/** By the name of the server. `isSilent`: what is sent waits until the line speaks again. */
+/** By the name of the server. `silent`: to and from these hosts (undefined: all), what is sent waits until the line speaks again. */
 let lines = new Map();
 let world;
 
@@ -16,6 +16,7 @@ export function startNetwork(ofHistory) {
   world = ofHistory;
 }
 
+const isSilent = ({ line: { silent }, host }) => silent.has(undefined) || silent.has(host);
 const broken = code => Object.assign(new Error(code), { code });
 
 /** One end of a connection, with what a socket has beside a stream. */
@@ -63,14 +64,13 @@ export class Socket extends Duplex {
   }
 
   flushLater() {
-    if (this.#timer !== undefined || this.peer === undefined || this.line.isSilent || this.#outgoing.length === 0)
-      return;
+    if (this.#timer !== undefined || this.peer === undefined || this.isSilent || this.#outgoing.length === 0) return;
     this.#timer = world.run(() => setTimeout(() => this.#flush(), latencyMs + this.line.delayMs));
   }
 
   #flush() {
     this.#timer = undefined;
-    if (this.line.isSilent) return;
+    if (this.isSilent) return;
     const sent = this.#outgoing.splice(0);
     const chunks = sent.flatMap(({ chunk }) => chunk ?? []);
     const { peer } = this;
@@ -89,6 +89,10 @@ export class Socket extends Duplex {
     this.connecting = false;
     this.emit('connect');
     this.emit('ready');
+  }
+
+  get isSilent() {
+    return isSilent(this) || isSilent(this.peer);
   }
 
   touch() {
@@ -118,7 +122,7 @@ export class Socket extends Duplex {
 }
 
 export function lineOf(name) {
-  const line = lines.get(name) ?? { sockets: new Set(), delayMs: 0, isSilent: false, isRefusing: false };
+  const line = lines.get(name) ?? { sockets: new Set(), delayMs: 0, silent: new Set(), waiting: [], isRefusing: false };
   lines.set(name, line);
   return line;
 }
@@ -143,21 +147,20 @@ export function connectTo({ host: name }) {
       client.opened();
       client.flushLater();
     });
-  const attempt = () => (line.isSilent ? line.waiting.push(open) : open());
+  const attempt = () => (isSilent(client) ? line.waiting.push(attempt) : open());
   world.run(() => setTimeout(attempt, 2 * (latencyMs + line.delayMs)));
   return client;
 }
 
-/** Nothing passes until the line speaks again; then what waited arrives. */
-export function silence(name) {
-  Object.assign(lineOf(name), { isSilent: true, waiting: [] });
+/** Nothing passes, to and from one host or all, until the line speaks again; then what waited arrives. */
+export function silence(name, host) {
+  lineOf(name).silent.add(host);
 }
 
-export function speak(name) {
+export function speak(name, host) {
   const line = lineOf(name);
-  line.isSilent = false;
-  for (const open of line.waiting ?? []) open();
-  line.waiting = [];
+  line.silent.delete(host);
+  for (const attempt of line.waiting.splice(0)) attempt();
   for (const socket of [...line.sockets]) socket.flushLater();
 }
 

@@ -126,6 +126,7 @@ class PlanExecution {
     const response = new Response();
     if (deferred !== undefined) this.#deferred.push({ plan: deferred, source, at: prev });
     const object = typeof source === 'object' && source !== null ? (source as Record<string, unknown>) : undefined;
+    const waitingBefore = this.#waitingFor;
     for (const field of fields) {
       const { key } = field;
       if (field.isPlainText && object !== undefined) {
@@ -145,7 +146,12 @@ class PlanExecution {
         if (isWrong) this.#fail(cannotBeRead, field, at);
         else response[key] = this.#valueAt(field, field.value, at, value);
       } catch (error) {
-        this.#fail(error, field, at);
+        if (!nonNull || this.#waitingFor === waitingBefore) this.#fail(error, field, at);
+        else {
+          // As with graphql-js, an object with promises fails later, and what stands behind it goes on.
+          this.#valueAt(field, field.value, at, Promise.reject(error));
+          return response;
+        }
       }
     }
     return response;

@@ -201,6 +201,21 @@ describe('requests that are pipelined on one connection', () => {
     raw.socket.destroy();
   });
 
+  test.each([
+    ['and one that cannot be parsed follows', [], 'nonsense\r\n\r\n', [200, 200, 400]],
+    ['and one with a header that cannot be parsed follows', [], get('/healthz', ['two words: 1']), [200, 200, 400]],
+    ['and one follows the last', ['connection: close'], get('/healthz'), [200, 200]],
+  ])('are all answered where they are complete, %s', async (_, headers, next, statuses) => {
+    const release = holdTopics();
+    const raw = rawConnection(gateway.url, post(slow('a')) + post(quick, headers) + next);
+    await untilTopicsAreAsked();
+    expect(raw.statuses()).toEqual([]);
+    release();
+    await raw.ended;
+    expect(raw.statuses()).toEqual(statuses);
+    raw.socket.destroy();
+  });
+
   test('get 503 beyond the bound of one connection, which is then closed', async () => {
     const release = holdTopics();
     const raw = rawConnection(gateway.url, post(slow('a')) + get('/healthz').repeat(40));

@@ -1,4 +1,10 @@
-import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, STATUS_CODES } from 'node:http';
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyReply } from 'fastify';
@@ -87,7 +93,14 @@ const parserErrors: Readonly<Record<string, readonly [status: number, message: s
 export function refuseUnreadable(error: { readonly code?: string }, socket: Socket): void {
   // Refused already.
   if (socket.writableEnded) return;
-  if (error.code === 'ECONNRESET' || isAnswering(socket)) {
+  const { _httpMessage: earlier } = socket as { _httpMessage?: ServerResponse | null };
+  if (error.code !== 'ECONNRESET' && earlier?.req.complete) {
+    // The client would take the refusal for the response to an earlier request, which may have written.
+    dropInput(socket);
+    earlier.once('close', () => refuseUnreadable(error, socket));
+    return;
+  }
+  if (error.code === 'ECONNRESET' || earlier?.headersSent) {
     socket.destroy();
     return;
   }
@@ -104,10 +117,12 @@ export function refuseUnreadable(error: { readonly code?: string }, socket: Sock
   lingerAndClose(socket);
 }
 
-/** Whether a response to an earlier request has started: the client would read a second one as a part of it. */
-function isAnswering(socket: Socket): boolean {
-  const { _httpMessage: response } = socket as { _httpMessage?: { headersSent: boolean } | null };
-  return response?.headersSent ?? false;
+/** Reads what the client sends in place of the parser, and drops it. */
+function dropInput(socket: Socket, onData = () => {}): void {
+  socket.removeAllListeners('data').on('data', onData);
+  // The parser may have paused it, and has taken what the stream waits for: reading begins again.
+  socket.push('');
+  socket.resume();
 }
 
 /** How long, and how much, a client may go on sending after its last response, in milliseconds and bytes. Some clients send all before they read. */
@@ -120,13 +135,9 @@ const lingerBytes = 64 * 1024 * 1024;
  */
 export function lingerAndClose(socket: Socket): void {
   const last = socket.bytesRead + lingerBytes;
-  // In place of the listener that parses them.
-  socket.removeAllListeners('data').on('data', () => {
+  dropInput(socket, () => {
     if (socket.bytesRead > last) socket.destroy();
   });
-  // The parser may have paused it, and has taken what the stream waits for: reading begins again.
-  socket.push('');
-  socket.resume();
   socket.end();
   const timer = setTimeout(() => socket.destroy(), lingerMs);
   socket.once('close', () => clearTimeout(timer));

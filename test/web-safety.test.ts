@@ -68,12 +68,16 @@ describe('another origin', () => {
         ...['graphql-client-name', 'graphql-client-version'],
         ...['apollographql-client-name', 'apollographql-client-version'],
         ...['mcp-protocol-version', 'mcp-method', 'mcp-name'],
+        // What the gateway gives a client so that it sends it again.
+        ...['if-none-match', 'mcp-session-id'],
       ]),
     );
     for (const body of [document, '{ broken']) {
       const answer = await post({ origin: ours }, body);
       expect(answer.headers.get('access-control-allow-origin')).toBe(ours);
       expect(answer.headers.get('access-control-allow-credentials')).toBe('true');
+      const exposed = answer.headers.get('access-control-expose-headers')?.split(', ');
+      expect(exposed).toEqual(expect.arrayContaining(['etag', 'mcp-session-id']));
       expect(answer.headers.get('vary')).toMatch(/origin/i);
     }
   });

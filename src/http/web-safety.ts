@@ -175,7 +175,10 @@ export function withoutParts(accept = ''): string {
 }
 
 /** Response headers that a page of another origin may read. */
-const readable = ['etag', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after', 'x-request-id'];
+const readable = [
+  ...['etag', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after', 'x-request-id'],
+  'mcp-session-id',
+];
 /** Request headers that a page of another origin may send. */
 const sendable = [
   'content-type',
@@ -190,6 +193,8 @@ const sendable = [
   ...reportHeaders,
   'x-request-id',
   'last-event-id',
+  'if-none-match',
+  'mcp-session-id',
   'mcp-protocol-version',
   'mcp-method',
   'mcp-name',

@@ -108,12 +108,15 @@ function readRequest({ method, query, body }: FastifyRequest): OperationRequest 
   );
 }
 
-function fromQuery({ variables, extensions, ...others }: Record<string, unknown>) {
+/** An empty parameter is as good as none (GraphQL over HTTP, GET). */
+function fromQuery(query: Record<string, unknown>) {
+  const given = Object.entries(query).filter(([, value]) => value !== '');
+  const { variables, extensions, ...others } = Object.fromEntries(given);
   return { ...others, variables: parsed('variables', variables), extensions: parsed('extensions', extensions) };
 }
 
 function parsed(name: string, text: unknown): unknown {
-  if (text === undefined || text === '') return undefined;
+  if (text === undefined) return undefined;
   const value = jsonValueOf(String(text));
   if (value === undefined) throw new BadUserInput(name, 'is not valid JSON');
   return value;

@@ -80,6 +80,8 @@ function readBody(request: HTTPGraphQLRequest, documentText: DocumentText): void
 /** The same for a query string. Its variables, which Apollo parses, become well-formed Unicode. @throws also QueryTooComplex */
 function readSearch(request: HTTPGraphQLRequest, documentText: DocumentText): void {
   const params = new URLSearchParams(request.search);
+  // As if they were left out (GraphQL over HTTP, GET).
+  for (const name of ['operationName', 'variables', 'extensions']) params.delete(name, '');
   const variables = params.get('variables');
   if (variables !== null) params.set('variables', checkedJson(Buffer.from(variables)));
   // What is not JSON, Apollo refuses later.

@@ -51,7 +51,7 @@ const endpoint = (name: string): Endpoint => ({
   description: 'The CRM',
   headerNames: [],
   sealedHeaders: null,
-  sealedSigningSecrets: null,
+  sealedSigningSecrets: 'sealed',
 });
 
 const hour = 60 * 60 * 1_000;

@@ -84,8 +84,7 @@ const contentBounds: JsonBounds = { text: maxAnswerBytes, number: 1_024, items: 
 export const objectIn = (body: Buffer): object => jsonObject(body, contentBounds);
 
 function withSafeMessage<T extends { message: string }>(content: T, html: SafeHtml): T & { messageText: string } {
-  const message = html.safeHtml(content.message);
-  return { ...content, message, messageText: html.textOfHtml(message) };
+  return { ...content, ...html.safeMessage(content.message) };
 }
 
 /** What an endpoint answered: the length of the body in bytes, and the JSON object in it, which is empty if there is none. */

@@ -6,10 +6,11 @@ import { UpstreamUnavailable } from '../../errors.js';
 import { readTextFile } from '../../lib/read-file.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
-import { teamState } from './model.js';
 import { sealsIn, type TextStore } from './team-store.js';
 
-const content = z.object({ version: z.literal(1), teams: z.record(z.string(), teamState) });
+/** Endpoints and exports are parsed once their signature is checked, so that a state that someone changed keeps only its own team from its exports. */
+const team = z.looseObject({ endpoints: z.array(z.unknown()), exports: z.array(z.unknown()) });
+const content = z.object({ version: z.literal(1), teams: z.record(z.string(), team) });
 
 /** Of the file, which is read whole. */
 const maxMiB = 256;
@@ -107,9 +108,8 @@ async function versionOf(file: string): Promise<string | undefined> {
 
 async function readTeams(file: string): Promise<Teams> {
   try {
-    const stored = JSON.parse(
-      (await stat(file).catch(ignoreAbsence)) ? readTextFile(file, maxMiB) : '{"version":1,"teams":{}}',
-    );
+    if ((await stat(file).catch(ignoreAbsence)) === undefined) return new Map();
+    const stored = JSON.parse(readTextFile(file, maxMiB));
     content.parse(stored);
     // As a gateway wrote and signed them, and not as they are parsed.
     return new Map(Object.entries(stored.teams).map(([team, state]) => [team, JSON.stringify(state)]));

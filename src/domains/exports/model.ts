@@ -15,8 +15,8 @@ const endpoint = z.looseObject({
   headerNames: z.array(text),
   /** Null if there are no headers. */
   sealedHeaders: text.nullable(),
-  /** The encrypted secrets that sign its exports. Null if it was registered before exports were signed: until its secret is rotated, nothing is sent. */
-  sealedSigningSecrets: text.nullable().default(null),
+  /** The encrypted secrets that sign its exports. */
+  sealedSigningSecrets: text,
 });
 
 /** One call to an endpoint. It is recorded before it is made: if status, fault and duration are null, its end is not known. */
@@ -26,8 +26,8 @@ const attempt = z.looseObject({
   /** Why there was no response. */
   fault: z.enum(['TIMEOUT', 'BROKEN', 'ADDRESS_REFUSED']).nullable(),
   milliseconds: z.int().nullable(),
-  /** What came, and what would be right. Null if nothing is wrong, and for attempts from before explanations. */
-  explanation: text.nullable().default(null),
+  /** What came, and what would be right. Null if nothing is wrong. */
+  explanation: text.nullable(),
 });
 
 const reference = z.looseObject({
@@ -69,12 +69,11 @@ const exportRecord = z.looseObject({
   idempotencyKey: text.nullable(),
   /** A digest of the whole input. */
   inputDigest: text,
-  retryOf: text.nullable().default(null),
-  /** What a retry needs. Null for a test, for a selection that is too long to be stored, and for exports from before retries. */
+  retryOf: text.nullable(),
+  /** What a retry needs. Null for a test, and for a selection that is too long to be stored. */
   repeatable: z
     .looseObject({ companies: z.unknown(), user: z.looseObject({ name: text.nullable(), email: text.nullable() }) })
-    .nullable()
-    .default(null),
+    .nullable(),
   attempts: z.array(attempt),
   outcome: outcome.nullable(),
 });

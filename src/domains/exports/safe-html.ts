@@ -1,8 +1,13 @@
 import { Parser } from 'htmlparser2';
 import sanitizeHtml from 'sanitize-html';
 
-/** Removes everything from HTML that could act in a page. HTML that is already safe does not change. */
-export function safeHtml(html: string): string {
+/** A message without everything that could act in a page, also as plain text. @public: `delivery.ts` imports this file as a whole. */
+export function safeMessage(html: string): { message: string; messageText: string } {
+  const message = safeHtml(html);
+  return { message, messageText: textOfHtml(message) };
+}
+
+function safeHtml(html: string): string {
   return sanitizeHtml(html, {
     allowedTags: ['a', 'b', 'br', 'code', 'em', 'i', 'li', 'ol', 'p', 'strong', 'u', 'ul'],
     allowedAttributes: { a: ['href', 'rel'] },
@@ -12,8 +17,8 @@ export function safeHtml(html: string): string {
   });
 }
 
-/** Sanitized HTML as plain text. A `br`, and the end of a paragraph or list item, becomes a line break. @public: `delivery.ts` imports this file as a whole. */
-export function textOfHtml(html: string): string {
+/** Sanitized HTML as plain text. A `br`, and the end of a paragraph or list item, becomes a line break. */
+function textOfHtml(html: string): string {
   let text = '';
   const parser = new Parser({
     ontext: part => {

@@ -22,7 +22,7 @@ type SigningSecret = z.output<typeof signingSecret>;
 
 /** The secrets as text, to be sealed. */
 export const revealed = (secrets: readonly SigningSecret[]) =>
-  secrets.map(({ secret, validUntil }) => ({ secret: secret.reveal(), validUntil }));
+  secrets.map(each => ({ ...each, secret: each.secret.reveal() }));
 
 /** A new secret in the notation of Standard Webhooks: `whsec_` and Base64. */
 export function newSigningSecret(): Secret {

@@ -33,7 +33,7 @@ export const sealsIn = (text: string): readonly string[] =>
     ([, seal = '']) => seal,
   );
 
-/** The state as JSON whose last member is its signature for this name. A gateway from before signatures can read it. */
+/** The state as JSON whose last member is its signature for this name. */
 export function signedText(signer: Signer, name: string, state: TeamState): string {
   const json = JSON.stringify(state);
   return `${json.slice(0, -1)},"signature":"*${signer.id}*${signer.sign(name, json)}"}`;

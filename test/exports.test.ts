@@ -1539,6 +1539,23 @@ describe('an export to an endpoint that is changed meanwhile', () => {
     expect(endpoint.received).toHaveLength(1);
   });
 
+  test.each([
+    ['its description', () => ({ description: 'A new one' })],
+    ['its description, and given its URL again', (url: string) => ({ description: 'A new one', url })],
+    ['nothing', () => ({})],
+  ])('goes on if only this was changed: %s', async (_, change) => {
+    const other = await gatewayWith();
+    const faults: unknown[] = [];
+    const endpoint = await startEndpoint(async (response, request, count) => {
+      if (count === 1) faults.push(fault(await update(change(endpoint.url), admin, other)));
+      json(count === 1 ? 500 : 200, { title: 'T', message: 'M' })(response, request, count);
+    });
+    await register(endpoint.url, { headers: [{ name: 'X-Token', value: 'kept' }] });
+    expect((await send()).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
+    expect(faults).toEqual([undefined]);
+    expect(endpoint.received.map(({ headers }) => headers['x-token'])).toEqual(['kept', 'kept']);
+  });
+
   test('goes on with the new secret if only that was replaced', async () => {
     let fresh = '';
     const endpoint = await startEndpoint(async (response, request, count) => {

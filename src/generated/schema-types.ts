@@ -1125,9 +1125,9 @@ export type Mutation = {
    */
   readonly testExportEndpoint?: Maybe<ExportResult>;
   /**
-   * Changes an endpoint of the client's team. What is left out or null stays as it is; the name and the signing secret always stay. An export that is
-   * running makes no further call, and is `FAILED`. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with `NOT_FOUND` if the
-   * team has no such endpoint. No upstream call.
+   * Changes an endpoint of the client's team. What is left out or null stays as it is; the name and the signing secret always stay. With another
+   * URL or with headers, an export that is running makes no further call, and is `FAILED`. Only an admin of the team may do this, otherwise the error is
+   * `FORBIDDEN`. Fails with `NOT_FOUND` if the team has no such endpoint. No upstream call.
    */
   readonly updateExportEndpoint?: Maybe<UpdateExportEndpointPayload>;
 };

@@ -191,7 +191,8 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       const kept = await openAll(team, headers == null ? before : { ...before, headerNames: [] });
       const endpoint: Endpoint = {
         ...named,
-        revision: randomUUID(),
+        // An export goes on if it is sent where it was, with the same headers.
+        revision: headers == null && named.url === before.url ? before.revision : randomUUID(),
         headerNames: headers?.map(header => header.name) ?? before.headerNames,
         ...(await sealAll(team, named, headers == null ? kept.headers : valuesOf(headers), kept.secrets)),
       };

@@ -8,7 +8,7 @@ const text = z.string();
 /** An endpoint of a team (docs/upstream-api.md: Endpoint registration). The values of its headers are encrypted. */
 const endpoint = z.looseObject({
   name: text,
-  /** Made at the registration and by each update. What was started for another revision is not sent. */
+  /** Made at the registration, and by each update of the URL or headers. What was started for another revision is not sent. */
   revision: text,
   url: text,
   description: text,

@@ -105,6 +105,13 @@ test.each(['/graphql', '/graphql/stream'])('an empty parameter of a GET is as go
   expect(await read(`${none}&operationName=&variables=&extensions=`)).toBe(answer);
 });
 
+test.each(['/graphql', '/graphql/stream', '/mcp'])('a body that is not UTF-8 is refused: %s', async path => {
+  const body = Buffer.from('{"query":"{ __typename } # für"}', 'latin1');
+  const headers = { ...demoHeaders, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+  const answer = await fetch(gateway.url + path, { method: 'POST', headers, body });
+  expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('The body must be UTF-8')]);
+});
+
 describe('a document that cannot be run', () => {
   const send = async (query: string, accept: string, headers: Record<string, string> = demoHeaders) => {
     const { status, headers: received } = await gateway.query(query, {}, { ...headers, accept });

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import cors from '@fastify/cors';
 import {
@@ -151,6 +152,8 @@ export function parseReadBodies(app: FastifyInstance): void {
     andThen(readBody(payload), body => {
       try {
         if (body instanceof Error) throw body;
+        // What cannot be decoded would be replaced, and sent to the service.
+        if (!isUtf8(body)) throw new Refused(400, 'The body must be UTF-8');
         parse(request, checkedJson(body), (error, value) => {
           // Short texts and empty objects take far more memory than bytes.
           if (error === null) stateOf(payload).bodyWatch?.grew(body.length + bytesOfValue(value));

@@ -1,3 +1,4 @@
+// Keeps exports away from the internal networks that the gateway can reach.
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { buildConnector } from 'undici';
@@ -18,7 +19,6 @@ export class AddressRefused extends Error {
   }
 }
 
-/** Keeps exports away from the internal networks that the gateway can reach. */
 export type AddressGuard = ReturnType<typeof createAddressGuard>;
 
 /** Ranges of a development machine and its network. */

@@ -1,3 +1,4 @@
+// Sends an export to its endpoint, and says how each attempt ended.
 import type { IncomingHttpHeaders } from 'node:http';
 import { Client } from 'undici';
 import { Chunks, joinBytes, readableEncodings, type UnreadableBody, utf8Pieces } from '../../lib/body.js';

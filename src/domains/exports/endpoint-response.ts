@@ -1,3 +1,4 @@
+// What the answer of an endpoint means, and what of it is stored and shown.
 import { z } from 'zod';
 import { closedSet } from '../../data/parsing.js';
 import { type JsonBounds, jsonObject } from '../../lib/json.js';

@@ -1,3 +1,4 @@
+// Checks of the URL and the headers of an endpoint.
 import { BadUserInput } from '../../errors.js';
 import type { ExportHeaderInput } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
@@ -36,8 +37,8 @@ const reservedHeaders = new Set([
 export function checkedHeaders(
   coordinate: ListCoordinate,
   headers: readonly ExportHeaderInput[],
-  argument: string,
 ): readonly ExportHeaderInput[] {
+  const argument = 'input.headers';
   const length = headers.reduce((sum, { name, value }) => sum + name.length + value.length, 0);
   if (length > maxHeadersLength)
     throw new BadUserInput(argument, `must be at most ${maxHeadersLength} characters in total`);

@@ -1,3 +1,4 @@
+// The endpoints of teams, and the exports to them: each is recorded before it is sent.
 import { hash, randomUUID } from 'node:crypto';
 import { ConstantBackoff, ExponentialBackoff, handleAll, retry } from 'cockatiel';
 import type { Sealer } from '../../auth/seal.js';
@@ -31,7 +32,6 @@ import {
 import { type Payload, testPayload } from './payload.js';
 import { createEndpointSeals, newSigningSecret, revealed, rotatedSecrets, signatureHeaders } from './signing.js';
 import {
-  type ExportProgress,
   earlierExport,
   endpointNamed,
   exportToRetry,
@@ -50,7 +50,7 @@ type ExportOrder = Pick<
   'endpoint' | 'marketId' | 'by' | 'idempotencyKey' | 'inputDigest' | 'retryOf' | 'repeatable'
 > & { readonly user: ExportUser; readonly span: Span | undefined };
 
-/** The endpoints of teams, and the exports to them. Lives as long as the process. */
+/** Lives as long as the process. */
 export type Exports = ReturnType<typeof createExports>;
 
 interface ExportsDeps {
@@ -97,18 +97,13 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
 
   /** @param first the endpoint as it was when the first attempt was recorded. */
   async function run(team: TeamKey, record: ExportRecord, call: OutboundCall, first: Endpoint): Promise<ExportRecord> {
-    const recordProgress = (change: ExportProgress) =>
-      recordRetry.execute(() =>
-        store.change(team, state => ({ value: withProgress(state, call.id, change), result: undefined })),
-      );
     const stop = (error: unknown): never => {
       report(error);
       const words = 'The export could not be recorded in time, and was stopped; read `exports` to see what is known';
       throw new UpstreamUnavailable(words, undefined, false);
     };
-    /** The endpoint, if it is as it was. The record began with the first attempt. */
-    const recordAttempt = (attempts: ExportAttempt[]): MaybePromise<Endpoint | undefined> => {
-      if (attempts.length === 1) return first;
+    /** Records another attempt. @returns the endpoint, if it is as it was. */
+    const recordAttempt = (attempts: ExportAttempt[]) => {
       const change = (state: TeamState) => {
         const same = sameEndpoint(state, first);
         return { value: same && withProgress(state, call.id, { attempts }), result: same };
@@ -116,7 +111,8 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       return recordRetry.execute(() => store.change(team, change)).catch(stop);
     };
     const begin = async (attempts: ExportAttempt[]) => {
-      const endpoint = await recordAttempt(attempts);
+      // The record began with the first attempt.
+      const endpoint = attempts.length === 1 ? first : await recordAttempt(attempts);
       if (endpoint === undefined) return undefined;
       // Its signing secret may have been replaced.
       const { headers, secrets } = await openAll(team, endpoint);
@@ -132,10 +128,11 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     try {
       const { attempts, outcome } = await deliver(call, { guard, startTimer }, begin);
       const end = { attempts, outcome, finishedAt: iso(timeNow()) };
-      const recordEnd = () => recordProgress({ ...end, outcome: storedOutcome(outcome) });
+      const stored = { ...end, outcome: storedOutcome(outcome) };
+      const change = (state: TeamState) => ({ value: withProgress(state, call.id, stored), result: outcome.kind });
+      const recordEnd = () => recordRetry.execute(() => store.change(team, change));
       try {
-        await recordEnd();
-        known = outcome.kind;
+        known = await recordEnd();
       } catch (error) {
         report(error);
         recordLater.execute(recordEnd).catch(report);
@@ -184,7 +181,8 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       if (url != null) await checkUrl(url);
       const before = endpointNamed(await store.read(team), name);
       const named = { name, url: url ?? before.url, description: description ?? before.description };
-      if (headers == null && before.headerNames.length > 0 && originOf(named) !== originOf(before)) {
+      const isElsewhere = new URL(named.url).origin !== new URL(before.url).origin;
+      if (headers == null && before.headerNames.length > 0 && isElsewhere) {
         throw new BadUserInput('input.headers', 'must be given again, because the URL leads to another server');
       }
       // Headers that are replaced need not be opened.
@@ -236,7 +234,8 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       const { endpoint, marketId, user } = request;
       const inputDigest = digestOf([endpoint, marketId, companies, user.name, user.email]);
       const order = { ...request, inputDigest, retryOf: null, repeatable: repeatableOf(companies, user) };
-      return start(team, await store.read(team), order, prepare);
+      const state = await store.read(team);
+      return earlierExport(state, order) ?? start(team, state, order, prepare);
     },
 
     /** Sends an export of no companies, so that a client can try its endpoint. @throws as `send` */
@@ -277,9 +276,6 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     prepare: () => MaybePromise<Payload>,
   ): Promise<ExportRecord> {
     const { user, span: parent, ...recorded } = order;
-    const earlier = earlierExport(state, order);
-    if (earlier !== undefined) return earlier;
-
     const endpoint = endpointNamed(state, order.endpoint);
     const url = resolvedUrl(endpoint.url, user, httpsOnly);
     const { resealed } = await openAll(team, endpoint);
@@ -331,18 +327,12 @@ function repeatableOf(companies: unknown, { name, email }: ExportUser): ExportRe
 
 /** The outcome as it is stored: without its URLs if it is too long. The client that waits gets them at any length. */
 function storedOutcome(outcome: ExportOutcome): ExportOutcome {
-  if (JSON.stringify(outcome).length <= maxOutcomeLength) return outcome;
+  if (outcome.kind === 'FAILED' || JSON.stringify(outcome).length <= maxOutcomeLength) return outcome;
   if (outcome.kind === 'DELIVERED') return { ...outcome, redirectUrl: null };
-  if (outcome.kind === 'FAILED') return outcome;
   return { ...outcome, references: outcome.references.map(reference => ({ ...reference, url: null })) };
 }
 
 const valuesOf = (headers: readonly ExportHeaderInput[]) =>
   Object.fromEntries(headers.map(({ name, value }) => [name, value]));
 
-/** The server of an endpoint. Placeholders stand only behind it. */
-const originOf = ({ url }: Pick<Endpoint, 'url'>) => new URL(url).origin;
-
-function digestOf(input: readonly unknown[]): string {
-  return hash('sha256', JSON.stringify(input), 'base64url');
-}
+const digestOf = (input: readonly unknown[]) => hash('sha256', JSON.stringify(input), 'base64url');

@@ -1,3 +1,4 @@
+// The endpoints and exports of all teams in one file, without Redis.
 import { access, constants, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';

@@ -1,3 +1,4 @@
+// What is stored for a team: its endpoints and exports.
 import { z } from 'zod';
 import { timeNow } from '../../lib/clock.js';
 

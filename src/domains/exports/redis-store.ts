@@ -1,3 +1,4 @@
+// The endpoints and exports of teams in Redis, one key for each team.
 import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster } from 'ioredis';

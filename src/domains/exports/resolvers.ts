@@ -1,3 +1,4 @@
+// The fields of endpoints and exports, which belong to the client's team.
 import { memberName, type TeamKey } from '../../auth/teams.js';
 import type { Context } from '../../context.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
@@ -49,7 +50,7 @@ export const exportsResolvers: Resolvers = {
         name: checkedName(input.name, 'input.name'),
         url: input.url,
         description: plainText(input.description, 'input.description', maxDescriptionLength),
-        headers: checkedHeaders('RegisterExportEndpointInput.headers', input.headers ?? [], 'input.headers'),
+        headers: checkedHeaders('RegisterExportEndpointInput.headers', input.headers ?? []),
       });
       return { endpoint, signingSecret: signingSecret.reveal() };
     },
@@ -58,7 +59,7 @@ export const exportsResolvers: Resolvers = {
       const { description, headers } = input;
       const endpoint = checkedName(input.endpoint, 'input.endpoint');
       if (description != null) plainText(description, 'input.description', maxDescriptionLength);
-      const checked = headers && checkedHeaders('UpdateExportEndpointInput.headers', headers, 'input.headers');
+      const checked = headers && checkedHeaders('UpdateExportEndpointInput.headers', headers);
       return { endpoint: await context.exports.update(team, { ...input, endpoint, headers: checked ?? null }) };
     },
     async rotateExportEndpointSecret(_, { input }, context) {

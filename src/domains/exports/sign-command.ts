@@ -1,3 +1,5 @@
+// `npm run sign-exports`: signs the endpoints and exports of all teams, and seals what they have sealed, with the first `SESSION_SECRET`, so that a rotation
+// can end. Runs with the environment of a gateway.
 import { parseArgs } from 'node:util';
 import { createSealer } from '../../auth/seal.js';
 import { type Config, readConfig } from '../../config/config.js';
@@ -7,10 +9,7 @@ import { openFileStore } from './file-store.js';
 import { createRedisStore } from './redis-store.js';
 import { openSigned, signedText, type TextStore } from './team-store.js';
 
-/**
- * `npm run sign-exports`: signs the endpoints and exports of all teams, and seals what they have sealed, with the first `SESSION_SECRET`, so that a rotation
- * can end. Leaves what has no valid signature as it is. Runs with the environment of a gateway. @throws Error with one line
- */
+/** Leaves what has no valid signature as it is. @throws Error with one line */
 async function signExports(env: Record<string, string | undefined>, args: string[]): Promise<void> {
   parseArgs({ args });
   const config = readConfig(env);

@@ -1,3 +1,4 @@
+// The secrets of endpoints: how they are sealed, and how they sign exports.
 import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';

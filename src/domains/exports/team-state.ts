@@ -1,3 +1,4 @@
+// Changes of the state of a team, as functions without side effects.
 import { Conflict, NotFound, RateLimited } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import { dayMs } from '../../lib/time.js';
@@ -38,16 +39,14 @@ export function withoutEndpoint(state: TeamState, name: string): TeamState {
   return { ...state, endpoints: state.endpoints.filter(endpoint => endpoint !== removed) };
 }
 
-/** Changes an endpoint, whose every change seals anew. Undefined if it has changed in the meantime. */
+/** Changes an endpoint. Undefined if it has changed in the meantime: what a client changes seals the signing secrets anew. */
 export function withChanged(
   state: TeamState,
   before: Endpoint,
   after: Partial<Omit<Endpoint, 'name'>>,
 ): TeamState | undefined {
-  const isSame = ({ name, sealedHeaders, sealedSigningSecrets }: Endpoint) =>
-    name === before.name &&
-    sealedHeaders === before.sealedHeaders &&
-    sealedSigningSecrets === before.sealedSigningSecrets;
+  const isSame = ({ name, sealedSigningSecrets }: Endpoint) =>
+    name === before.name && sealedSigningSecrets === before.sealedSigningSecrets;
   if (!state.endpoints.some(isSame)) return undefined;
   return { ...state, endpoints: state.endpoints.map(each => (isSame(each) ? { ...each, ...after } : each)) };
 }
@@ -118,11 +117,12 @@ export function retryOfExport({ exports }: TeamState, id: string): ExportRecord 
   return exports.find(({ retryOf }) => retryOf === id);
 }
 
-/** What an export adds to its record while it runs, and when it ends. */
-export type ExportProgress = Partial<Pick<ExportRecord, 'attempts' | 'outcome' | 'finishedAt'>>;
-
-/** Updates the record of an export. */
-export function withProgress(state: TeamState, id: string, progress: ExportProgress): TeamState {
+/** Updates the record of an export while it runs, and when it ends. */
+export function withProgress(
+  state: TeamState,
+  id: string,
+  progress: Partial<Pick<ExportRecord, 'attempts' | 'outcome' | 'finishedAt'>>,
+): TeamState {
   const exports = state.exports.map(record => (record.id === id ? { ...record, ...progress } : record));
   return { ...state, exports };
 }

@@ -1,3 +1,4 @@
+// Signs the state of each team, and refuses one that no gateway of the fleet signed.
 import type { TeamKey } from '../../auth/teams.js';
 import type { Signer } from '../../data/cache/signer.js';
 import { Conflict } from '../../errors.js';

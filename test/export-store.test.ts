@@ -369,6 +369,20 @@ describe('the file of the export store', () => {
     expect(await readFile(file, 'utf8')).toBe('damaged');
   });
 
+  test('keeps what a newer gateway has added beside the teams', async () => {
+    const path = await folder();
+    const file = join(path, 'exports.json');
+    const read = async () => JSON.parse(await readFile(file, 'utf8'));
+    await register(await storeAt(path), team, 'a');
+    const added = { added: { in: 'a newer version' } };
+    await writeFile(file, JSON.stringify({ ...(await read()), ...added }));
+    const store = await storeAt(path);
+    await register(store, team, 'b');
+    await register(store, team, 'c');
+    expect(await read()).toEqual({ version: 1, ...added, teams: { [team]: expect.anything() } });
+    expect(await names(await storeAt(path), team)).toEqual(['a', 'b', 'c']);
+  });
+
   test('survives a write that was killed', async () => {
     const path = await folder();
     await register(await storeAt(path), team, 'a');

@@ -10,14 +10,17 @@ import { failureInWords } from '../../observability/warnings.js';
 import { sealsIn, type TextStore } from './team-store.js';
 
 /** Endpoints and exports are parsed once their signature is checked, so that a state that someone changed keeps only its own team from its exports. */
-const team = z.looseObject({ endpoints: z.array(z.unknown()), exports: z.array(z.unknown()) });
-const content = z.object({ version: z.literal(1), teams: z.record(z.string(), team) });
+const teamSchema = z.looseObject({ endpoints: z.array(z.unknown()), exports: z.array(z.unknown()) });
+const contentSchema = z.object({ version: z.literal(1), teams: z.record(z.string(), teamSchema) });
 
 /** Of the file, which is read whole. */
 const maxMiB = 256;
 
-/** The JSON of each team. */
-type Teams = ReadonlyMap<string, string>;
+/** The JSON of each team, and what stands before it: a newer gateway may have added members. */
+interface Content {
+  readonly head: string;
+  readonly teams: ReadonlyMap<string, string>;
+}
 
 /**
  * Stores everything in `exports.json` in the given folder, which it creates if necessary. Each change replaces the whole file: it writes a new
@@ -30,24 +33,24 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
   await prepare(folder, () => mkdir(folder, newFolder));
   await removeLeftovers(folder);
   let version = await versionOf(file);
-  let teams = await readTeams(file);
+  let content = await readContent(file);
   let queue: Promise<unknown> = Promise.resolve();
 
   /** Another process may have written the file: the one that this process replaces keeps writing until it ends. */
   async function refresh(): Promise<void> {
     const found = await versionOf(file);
     if (found === version) return;
-    teams = await readTeams(file);
+    content = await readContent(file);
     version = found;
   }
 
-  async function write(changed: Teams): Promise<void> {
-    const members = [...changed].map(([team, text]) => `${JSON.stringify(team)}:${text}`);
-    const text = `{"version":1,"teams":{${members.join()}}}`;
+  async function write({ head, teams }: Content): Promise<void> {
+    const members = [...teams].map(([team, text]) => `${JSON.stringify(team)}:${text}`);
+    const text = `${head},"teams":{${members.join()}}}`;
     if (Buffer.byteLength(text) > maxMiB * 1024 * 1024) throw new UpstreamUnavailable('The export store is full');
     version = await replace(folder, file, text);
     telemetry.works('DATA_DIR');
-    teams = changed;
+    content = { head, teams };
   }
 
   function serialize<T>(run: () => Promise<T>): Promise<T> {
@@ -64,12 +67,13 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
 
   return {
     nameOf: team => team,
-    names: () => serialize(async () => [...teams.keys()]),
-    seals: () => serialize(async () => [...teams.values()].flatMap(sealsIn)),
+    names: () => serialize(async () => [...content.teams.keys()]),
+    seals: () => serialize(async () => [...content.teams.values()].flatMap(sealsIn)),
     change: (team, change) =>
       serialize(async () => {
+        const { head, teams } = content;
         const { value, result } = change(teams.get(team));
-        if (value !== undefined) await write(new Map(teams).set(team, value));
+        if (value !== undefined) await write({ head, teams: new Map(teams).set(team, value) });
         return result;
       }),
   };
@@ -78,7 +82,7 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
 /** Checks what `openFileStore` would find, and changes nothing: a running gateway may use the folder. @throws ConfigurationError as it does */
 export async function checkFileStore(folder: string): Promise<void> {
   await prepare(folder, async () => {});
-  await readTeams(join(folder, 'exports.json'));
+  await readContent(join(folder, 'exports.json'));
 }
 
 /** Fails at the start if the folder cannot be used, rather than at the first export. */
@@ -107,13 +111,15 @@ async function versionOf(file: string): Promise<string | undefined> {
   return found && `${found.ino} ${found.mtimeNs} ${found.size}`;
 }
 
-async function readTeams(file: string): Promise<Teams> {
+async function readContent(file: string): Promise<Content> {
   try {
-    if ((await stat(file).catch(ignoreAbsence)) === undefined) return new Map();
-    const stored = JSON.parse(readTextFile(file, maxMiB));
-    content.parse(stored);
+    const exists = await stat(file).catch(ignoreAbsence);
+    const stored = exists ? JSON.parse(readTextFile(file, maxMiB)) : { version: 1, teams: {} };
+    contentSchema.parse(stored);
     // As a gateway wrote and signed them, and not as they are parsed.
-    return new Map(Object.entries(stored.teams).map(([team, state]) => [team, JSON.stringify(state)]));
+    const { teams, ...others } = stored;
+    const texts = Object.entries(teams).map(([team, state]) => [team, JSON.stringify(state)] as const);
+    return { head: JSON.stringify(others).slice(0, -1), teams: new Map(texts) };
   } catch (error) {
     throw new ConfigurationError(
       `DATA_DIR: ${file} cannot be read and was not changed; repair it or move it away: ${reasonOf(error)}`,

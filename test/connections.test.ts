@@ -535,3 +535,17 @@ describe('a slow service', () => {
     }
   });
 });
+
+test.each(['GET', 'HEAD'])(
+  'no body of a %s keeps the gateway parsing: its response is the last of the connection',
+  async method => {
+    const chunked = get('/healthz', ['transfer-encoding: chunked']).replace('GET', method);
+    const raw = rawConnection(gateway.url, `${chunked}1\r\na\r\n`);
+    await until(() => raw.received().includes('\r\n\r\n'));
+    expect(raw.received()).toMatch(/^connection: close\r$/im);
+    raw.socket.write('1\r\na\r\n'.repeat(1_000));
+    await raw.ended;
+    expect(raw.statuses()).toEqual([200]);
+    raw.socket.destroy();
+  },
+);

@@ -6,7 +6,7 @@ import { countValues } from '../lib/count-values.js';
 import { networkOf } from '../lib/network.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { type RequestState, stateOf } from './request-state.js';
-import { lingerAndClose } from './web-safety.js';
+import { hasBody, lingerAndClose } from './web-safety.js';
 
 /** Unanswered requests on one connection. Browsers send one request after the other; few clients pipeline more than ten. */
 const maxUnanswered = 32;
@@ -133,8 +133,11 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, 
      * Follows a request until its response is closed, also where the connection is lost while the response waits behind another: there, Node 20 does not emit
      * `close`. Returns whether the client is there to be answered. A connection that sends far more requests than its bound is destroyed.
      */
-    follow({ request: { socket }, response }: RequestState): boolean {
+    follow({ request, response }: RequestState): boolean {
       response.on('close', onClose);
+      // No one reads its body, which Node would parse for as long as it arrives.
+      if (request.method !== 'POST' && hasBody(request.headers)) response.shouldKeepAlive = false;
+      const { socket } = request;
       const { unanswered = [] } = clientConnectionOf(socket) ?? {};
       unanswered.push(response);
       if (unanswered.length > 2 * maxUnanswered) socket.destroy();

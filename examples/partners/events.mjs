@@ -2,6 +2,7 @@ const query = `
   query Events($after: String, $filter: EventFilter) {
     events(first: 50, after: $after, filter: $filter) {
       totalCount
+      unfilteredTotalCount
       nodes { id title impactedEntities { name impact { likelihood severity } } }
       pageInfo { hasNextPage endCursor }
     }
@@ -20,13 +21,18 @@ async function ask(variables) {
   return data.events;
 }
 
+// Of the last 30 days, with any score: what is left out here has a default of the service.
+const from = new Date(Date.now() - 30 * 86_400_000).toISOString().slice(0, 10);
+const filter = { from, minSeverity: 0, minLikelihood: 0 };
 let after = null;
 const seen = new Map();
 let total;
+let unfiltered;
 do {
-  const { totalCount, nodes, pageInfo } = await ask({ after, filter: { minSeverity: 2 } });
+  const { totalCount, unfilteredTotalCount, nodes, pageInfo } = await ask({ after, filter });
   for (const event of nodes) seen.set(event.id, event.title);
-  total = totalCount;
+  [total, unfiltered] = [totalCount, unfilteredTotalCount];
   after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
 } while (after !== null);
+console.error(`${total} events match ${JSON.stringify(filter)}, of ${unfiltered} without a filter`);
 console.log(seen.size === total ? 'all events read' : `${seen.size} of ${total}`);

@@ -34,5 +34,7 @@ do {
   [total, unfiltered] = [totalCount, unfilteredTotalCount];
   after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
 } while (after !== null);
-console.error(`${total} events match ${JSON.stringify(filter)}, of ${unfiltered} without a filter`);
+console.error(
+  `${total} events match ${JSON.stringify(filter)}, of ${unfiltered ?? 'an unknown number'} without a filter`,
+);
 console.log(seen.size === total ? 'all events read' : `${seen.size} of ${total}`);

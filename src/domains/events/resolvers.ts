@@ -127,7 +127,17 @@ class EventConnection extends Connection<Event> {
   readonly entities: readonly string[] = [];
 
   override get edges() {
-    return super.edges.map(edge => (isLeftOut(edge) ? edge : { ...edge, impact: impactOn(edge.node, this.entities) }));
+    const { entities } = this;
+    return super.edges.map(edge => {
+      if (isLeftOut(edge)) return edge;
+      return {
+        ...edge,
+        /** Only where it is selected. */
+        get impact() {
+          return impactOn(edge.node, entities);
+        },
+      };
+    });
   }
 }
 

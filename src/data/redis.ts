@@ -210,14 +210,12 @@ export async function faultsOfRedis(client: RedisClient): Promise<readonly strin
   const info = (await Promise.all(commands.map(command => run(command.split(' '))))).at(-1) ?? '';
   const [, policy = 'volatile-lru'] = /^maxmemory_policy:(\S+)/m.exec(info) ?? [];
   const isBounded = !/^maxmemory:0\b/m.test(info);
-  return [
-    ...(refused.length > 0
-      ? [`the user may not run ${refused.join(', ')}; less is shared, or exports are refused. Allow them`]
-      : []),
-    ...(policy !== 'volatile-lru' && isBounded
-      ? [`maxmemory-policy is ${policy}, which may lose exports, sign-outs or limits; set it to volatile-lru`]
-      : []),
-  ];
+  const faults: string[] = [];
+  if (refused.length > 0)
+    faults.push(`the user may not run ${refused.join(', ')}; less is shared, or exports are refused. Allow them`);
+  if (policy !== 'volatile-lru' && isBounded)
+    faults.push(`maxmemory-policy is ${policy}, which may lose exports, sign-outs or limits; set it to volatile-lru`);
+  return faults;
 }
 
 /** The number of the database that a client uses. */

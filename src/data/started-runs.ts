@@ -21,7 +21,7 @@ const maxKept = 10_000;
 
 /** Credentials share a name, as they share a generation. */
 export function createStartedRuns(shared: SharedStore | undefined, telemetry: Telemetry) {
-  const local = new LRUCache<string, Started>({ ...atMost(maxKept), ttl: keptMs, perf: performance });
+  const local = new LRUCache<string, Started>(atMost(maxKept));
   const guard = createRedisGuard(telemetry);
   const signed = shared && createSignedJson(shared.signer, telemetry, startedSchema);
   const keyOf = (name: string) => `mig:started:${shared?.namespace}:${name}`;

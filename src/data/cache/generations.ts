@@ -192,22 +192,23 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
     renewed = new LRUCache(atMost(maxTags));
   });
 
-  const currentOf = (tag: string) =>
-    guarded('EVAL', async () => {
+  async function currentOf(tag: string): Promise<string | undefined> {
+    const current = await guarded('EVAL', async () => {
       if (renewed === undefined || renewed.has(tag)) {
         const key = keyOf(namespace, tag);
         const read = () => redis.eval(readScript, 1, key, randomUUID(), lifetimeSeconds);
         const { data } = tokenSchema.safeParse(await replacingOtherType(redis, key, read));
-        failingSince = Number.POSITIVE_INFINITY;
         if (data !== undefined) return data;
         telemetry.malformed('generation');
       }
       const renewing = renewed;
       const token = await changeGeneration(redis, namespace, tag);
-      failingSince = Number.POSITIVE_INFINITY;
       renewing?.set(tag, true);
       return token;
     });
+    if (current !== undefined) failingSince = Number.POSITIVE_INFINITY;
+    return current;
+  }
 
   /** Returns whether Redis has changed the token. Never rejects. */
   async function tryChange(tag: string, change: Change | undefined): Promise<boolean> {

@@ -610,13 +610,14 @@ describe('a discovery', () => {
   test.each([1, '1', 0, ''])(
     'ends with its stream, and without an answer, when its client cancels it: %j',
     async id => {
-      const { ended } = await running(id);
+      const session = { 'mcp-session-id': 'a' };
+      const { ended } = await running(id, session);
       expect(await pollers()).toBe(1);
-      await cancel(id);
+      await cancel(id, session);
       expect(await ended).not.toContain('"result"');
       await until(async () => (await pollers()) === 0);
       // It runs no longer.
-      await cancel(id);
+      await cancel(id, session);
     },
   );
 
@@ -635,6 +636,19 @@ describe('a discovery', () => {
     expect(await ended).toContain('"result"');
     await leave();
   });
+
+  test.each([{}, { 'mcp-session-id': '' }])(
+    'without a session goes on when another agent cancels its own: %j',
+    async none => {
+      const { ended, leave } = await running(1, none);
+      await cancel(1, none);
+      await cancel(1);
+      expect(await pollers()).toBe(1);
+      ahead = 600_000;
+      expect(await ended).toContain('"result"');
+      await leave();
+    },
+  );
 
   test('of a client of revision 2025-11-25 ends when it is cancelled, and the client can go on', async () => {
     const [own, other] = [await connectOldMcp(gateway.url), await connectOldMcp(gateway.url)];
@@ -937,15 +951,16 @@ describe('a request', () => {
   test('is cancelled without an answer: JSON, and a query with a stream', async () => {
     const labels = { transport: 'mcp', operation: 'suggestMarkets', outcome: 'ABANDONED' };
     const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+    const session = { 'mcp-session-id': 'a' };
     const progress = { _meta: { progressToken: 1 } };
     const messages = [{}, progress].map(more => toolCall('suggestMarkets', { keyword: 'nickel' }, more));
     for (const { body, headers } of messages.flatMap(message => [{ body: message, headers: {} }, modern(message)])) {
       const before = await counted(gateway.url, 'gateway_requests_total', labels);
       const release = hold(sandbox, /suggest/);
-      const response = sendMcp(gateway.url, body, { ...demoHeaders, ...headers });
+      const response = sendMcp(gateway.url, body, { ...demoHeaders, ...session, ...headers });
       const asked = sandbox.calls.count(/suggest/);
       await until(() => sandbox.calls.count(/suggest/) > asked);
-      await sendMcp(gateway.url, cancelled);
+      await sendMcp(gateway.url, cancelled, { ...demoHeaders, ...session });
       expect(await (await response).text()).toBe('');
       release();
       await until(async () => (await counted(gateway.url, 'gateway_requests_total', labels)) === before + 1);

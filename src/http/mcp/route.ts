@@ -1,3 +1,4 @@
+// The route of the Model Context Protocol, which executes the operations that agents call as tools.
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { Tool } from '@modelcontextprotocol/server';
@@ -51,17 +52,19 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     // One request could call a hundred tools otherwise, and count once against the rate limit.
     if (Array.isArray(request.body)) throw new BadUserInput('body', 'must be one message, not a list');
     const { answerMessage, isInitialize, sessionHeader } = await protocol();
-    // Several agents may share a credential, and each numbers its calls from 0.
+    // Several agents may share a credential, and each numbers its calls from 0: only those of a session can be told apart.
     if (isInitialize(request.body)) reply.header(sessionHeader, randomUUID());
-    const keyOf = (id: RequestId) =>
-      hashedKey(scopedKey(identity.scope, JSON.stringify([request.headers[sessionHeader], id])));
+    const session = request.headers[sessionHeader];
+    const keyOf = (id: RequestId) => hashedKey(scopedKey(identity.scope, JSON.stringify([session, id])));
     const answer = answerMessage(request, leaving.signal, {
       tools: listed,
       call(toolCall) {
-        const key = keyOf(toolCall.id);
-        const cancel = () => leaving.abort(new Abandoned('The client has cancelled the call'));
-        cancelled.on(key, cancel);
-        state.whenClosed(() => cancelled.off(key, cancel));
+        if (session) {
+          const key = keyOf(toolCall.id);
+          const cancel = () => leaving.abort(new Abandoned('The client has cancelled the call'));
+          cancelled.on(key, cancel);
+          state.whenClosed(() => cancelled.off(key, cancel));
+        }
         return callTool(toolCall, request, identity, leaving.signal);
       },
       cancel: id => cancelled.emit(keyOf(id)),

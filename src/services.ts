@@ -1,6 +1,6 @@
 // What lives as long as the process, below the server.
 import type { GraphQLSchema } from 'graphql';
-import type { DestinationStream, Logger } from 'pino';
+import type { DestinationStream } from 'pino';
 import type { Dispatcher } from 'undici';
 import { AcceptedScopes, createScoper, type Scope } from './auth/credentials.js';
 import { createSealer } from './auth/seal.js';
@@ -195,10 +195,12 @@ function judgeRefusals(telemetry: Telemetry, { accepted, refused }: ReturnType<A
 }
 
 /** Reads the teams file and the trusted documents again. A file that is invalid changes nothing. */
-export function reloadFiles({ config: { teamsFile, persistedDocuments }, log, teams, documents }: Base): void {
-  if (teamsFile !== undefined) reload(log, 'TEAMS_FILE', 'team', teams, teamsByName);
+export function reloadFiles(base: Base): void {
+  const { config, log, teams, documents } = base;
+  const { teamsFile, persistedDocuments } = config;
+  if (teamsFile !== undefined) reload(base, 'TEAMS_FILE', 'team', teams, teamsByName);
   if (persistedDocuments.file !== undefined) {
-    reload(log, 'PERSISTED_DOCUMENTS', 'document', documents, manifest => manifest);
+    reload(base, 'PERSISTED_DOCUMENTS', 'document', documents, manifest => manifest);
   }
   if (teamsFile === undefined && persistedDocuments.file === undefined) {
     log.warn('Nothing was read again: neither TEAMS_FILE nor PERSISTED_DOCUMENTS is set');
@@ -207,7 +209,7 @@ export function reloadFiles({ config: { teamsFile, persistedDocuments }, log, te
 
 /** Reads a file again, and logs how many entries it has now. If it is invalid, the value from before stays. */
 function reload<T>(
-  log: Logger,
+  { log, telemetry }: Base,
   name: string,
   what: string,
   value: Reloadable<T>,
@@ -217,7 +219,9 @@ function reload<T>(
   try {
     value.reload();
     log.warn(describeChange(name, what, before, entriesOf(value.current)));
+    telemetry.fileRead(name, true);
   } catch (error) {
+    telemetry.fileRead(name, false);
     log.warn(`${reasonOf(error)}; ${countOf(before.size, what)} from before stay in use`);
   }
 }

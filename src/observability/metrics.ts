@@ -43,6 +43,8 @@ const help = {
   gateway_redis_faults_total: 'Redis commands that failed, or were not sent because Redis is unavailable',
   gateway_redis_malformed_total:
     'Messages and values in Redis, and teams in DATA_DIR, that were ignored because their signature or format is invalid',
+  gateway_reload_success: 'Whether a file, by its variable, was valid when it was last read',
+  gateway_reload_timestamp_seconds: 'When a file, by its variable, was last read, or refused',
   gateway_request_seconds: 'Duration of queries and mutations, by name',
   gateway_requests_in_flight: 'Requests that are being answered, without streams',
   gateway_requests_total:

@@ -1,5 +1,6 @@
 // Counts what happens, and warns of what fails outside the gateway. A function is called once for each event, and must not throw.
 import type { Counter } from 'prom-client';
+import { timeNow } from '../lib/clock.js';
 import { linesLost } from '../lib/output.js';
 import type { Metrics } from './metrics.js';
 import type { Span, Transport } from './operation-info.js';
@@ -33,6 +34,10 @@ const callBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** A clock of another host may differ by so much before the log says so, in milliseconds. */
 const maxClockDifferenceMs = 1_000;
 
+/** How long nothing may be refused before the log says that it is over, in milliseconds. */
+const calmMs = 5_000;
+const tooMuch = 'Too much at once';
+
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
 /** The metrics that count events. Each value of a label that is known counts from 0. */
@@ -60,6 +65,8 @@ function createMeters({ counter, counting, gauge, histogram }: Metrics) {
     cachedResponses: counting('gateway_response_cache_hits_total', 'tier', ['memory', 'redis', 'flight']),
     redisFaults: counting('gateway_redis_faults_total', 'command'),
     clocks: gauge('gateway_clock_difference_seconds', ['clock']),
+    reloads: gauge('gateway_reload_success', ['file']),
+    reloadTimes: gauge('gateway_reload_timestamp_seconds', ['file']),
     pollers: gauge('gateway_live_pollers'),
     pollerChanges: counting('gateway_live_lease_changes_total', 'change', ['taken', 'lost', 'released']),
     listeners,
@@ -76,6 +83,8 @@ function createMeters({ counter, counting, gauge, histogram }: Metrics) {
 export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
   const { exemplars } = metrics;
   const { requests, requestTimes, clientRequests, deprecatedUses, calls, lookups, ...meters } = createMeters(metrics);
+  /** Nothing but the time without another refusal tells that it is over. */
+  const calm: Partial<Record<ShedReason, NodeJS.Timeout>> = {};
   return {
     warn,
     works,
@@ -140,11 +149,17 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
       if (Math.abs(milliseconds) <= maxClockDifferenceMs) works(subject);
       else warn(subject, `this host is ${milliseconds > 0 ? 'ahead' : 'behind'} by ${seconds} s`);
     },
+    /** A file was read, or refused. @param file its variable. */
+    fileRead(file: string, isValid: boolean) {
+      meters.reloads.set({ file }, Number(isValid));
+      meters.reloadTimes.set({ file }, timeNow() / 1_000);
+    },
     rateLimitUnenforced: () => meters.unenforced.inc(),
     malformed: meters.malformed,
     shed(reason: ShedReason) {
       meters.refusals(reason);
-      warn('Too much at once', `requests are refused with 503 (${reason})`, reason);
+      warn(tooMuch, `requests are refused with 503 (${reason})`, reason);
+      calm[reason] = calm[reason]?.refresh() ?? setTimeout(() => works(tooMuch, reason, 0), calmMs).unref();
     },
     poller(change: 'taken' | 'lost' | 'released') {
       meters.pollers.inc(change === 'taken' ? 1 : -1);

@@ -22,5 +22,6 @@ export const silentTelemetry: Telemetry = {
   poller() {},
   listeners() {},
   shed() {},
+  fileRead() {},
   exported() {},
 };

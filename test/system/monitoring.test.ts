@@ -1,11 +1,15 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { parse } from 'yaml';
 import { createReceiver } from '../../src/receiver/server.js';
+import { freeAddress } from '../support/free-address.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { follow } from '../support/guide.js';
 import { type Prometheus, startPrometheus } from '../support/prometheus.js';
@@ -34,6 +38,37 @@ const dashboardQueries: string[] = dashboard.panels.flatMap((panel: { targets: {
   panel.targets.map(({ expr }) => expr),
 );
 const expressions = [...dashboardQueries, ...rules.map(({ expr }) => expr)];
+
+/** Which of these alerts a real Alertmanager with our configuration holds back, while all of them fire. */
+async function hiddenByAlertmanager(fired: Record<string, string>[]): Promise<Record<string, string>[]> {
+  const own = await mkdtemp(join(tmpdir(), 'alertmanager-'));
+  const address = await freeAddress();
+  const child = spawn(
+    'prometheus-alertmanager',
+    [
+      `--config.file=${folder}/alertmanager.yml`,
+      `--storage.path=${own}`,
+      `--web.listen-address=${address}`,
+      '--cluster.listen-address=',
+    ],
+    { stdio: 'ignore' },
+  );
+  const exit = once(child, 'exit');
+  const url = `http://${address}/api/v2/alerts`;
+  try {
+    await until(async () => (await fetch(`http://${address}/-/ready`).catch(() => undefined))?.ok === true);
+    const body = JSON.stringify(fired.map(labels => ({ labels })));
+    await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const read = async (): Promise<{ labels: Record<string, string>; status: { inhibitedBy: string[] } }[]> =>
+      JSON.parse(await (await fetch(url)).text());
+    await until(read, all => all.length === fired.length);
+    return (await read()).filter(({ status }) => status.inhibitedBy.length > 0).map(({ labels }) => labels);
+  } finally {
+    child.kill('SIGTERM');
+    await exit;
+    await rm(own, { recursive: true });
+  }
+}
 
 let redis: RedisServer;
 let gateway: TestGateway;
@@ -121,6 +156,37 @@ describe('the alerts', () => {
       const receiver = tested.stdout.trim();
       expect({ alert, receiver }).toEqual({ alert, receiver: labels.severity === 'page' ? 'pager' : 'tickets' });
     }
+  });
+
+  test('hide only what says the same once more: a ticket about another cause is seen during a page', async () => {
+    const tickets = alerts.filter(({ labels }) => labels.severity === 'ticket').map(({ alert }) => alert);
+    const budgets = ['AvailabilityBudgetFast', 'LatencyBudgetFast'];
+    const firing = {
+      failing: [...budgets, ...tickets],
+      refused: ['CredentialsRefused', ...tickets],
+      gone: ['GatewaysGone', ...budgets, ...tickets],
+    };
+    const hidden = await hiddenByAlertmanager(
+      Object.entries(firing).flatMap(([job, names]) =>
+        alerts
+          .filter(({ alert }) => names.includes(alert))
+          .map(({ alert, labels }) => ({ ...labels, alertname: alert, job })),
+      ),
+    );
+    const ofJob = (name: string) =>
+      hidden
+        .filter(({ job }) => job === name)
+        .map(({ alertname }) => alertname)
+        .sort();
+    expect(ofJob('failing')).toEqual(['AvailabilityBudgetSlow', 'LatencyBudgetFast', 'LatencyBudgetSlow']);
+    expect(ofJob('refused')).toEqual(['EveryCredentialRefused']);
+    expect(ofJob('gone')).toEqual([
+      'AvailabilityBudgetFast',
+      'AvailabilityBudgetSlow',
+      'GatewayDown',
+      'LatencyBudgetFast',
+      'LatencyBudgetSlow',
+    ]);
   });
 });
 

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
+import { counted } from '../support/metrics.js';
 import { buildProgram } from '../support/program.js';
 import { type Heard, overSse, overWebsocket } from '../support/streams.js';
 import { reply, startStubService } from '../support/stub-service.js';
@@ -82,6 +83,7 @@ describe('SIGHUP', () => {
       ),
     ]);
     expect(await teamNow()).toBe('Buyers');
+    expect(await counted(running.url, 'gateway_reload_success', { file: 'TEAMS_FILE' })).toBe(0);
 
     await write(teamsFile, [team('Sellers', demoKey), team('Sales', 'another key'), team('Research', 'a third key')]);
     await write(documentsFile, manifestOf('{ __typename }', viewer));
@@ -92,6 +94,7 @@ describe('SIGHUP', () => {
       'PERSISTED_DOCUMENTS was read again: 2 documents (1 added, 0 changed, 0 removed)',
     ]);
     expect(await teamNow()).toBe('Sellers');
+    expect(await counted(running.url, 'gateway_reload_success', { file: 'TEAMS_FILE' })).toBe(1);
     expect(await running.stop()).toMatchObject({ code: 0 });
   });
 

@@ -160,10 +160,10 @@ const thanks = json(200, { title: 'Thanks', message: 'All <b>taken</b>.', redire
 const registerMutation = `mutation ($input: RegisterExportEndpointInput!) {
   registerExportEndpoint(input: $input) { signingSecret endpoint { name url description headerNames } } }`;
 const rotateMutation = `mutation ($name: String!) {
-  rotateExportEndpointSecret(input: { name: $name }) { signingSecret endpoint { name } } }`;
+  rotateExportEndpointSecret(input: { endpoint: $name }) { signingSecret endpoint { name } } }`;
 const updateMutation = `mutation ($input: UpdateExportEndpointInput!) {
   updateExportEndpoint(input: $input) { endpoint { id name url description headerNames } } }`;
-const deleteMutation = `mutation ($name: String!) { deleteExportEndpoint(input: { name: $name }) { endpoint { name } } }`;
+const deleteMutation = `mutation ($name: String!) { deleteExportEndpoint(input: { endpoint: $name }) { endpoint { name } } }`;
 const exportMutation = `mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) {
   __typename
   ... on ExportDelivered { exportId attempts { ...attempt } title message messageText redirectUrl }
@@ -559,7 +559,17 @@ describe('an export', () => {
   test('sends at most 500 companies, highest scores first, and the total number', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
-    await sendAll();
+    const numbers = `__typename ... on ExportEnding { delivered matching }`;
+    const { data } = await gateway.query(
+      `mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) { ${numbers} }
+        testExportEndpoint(input: { endpoint: "${crm}" }) { ${numbers} } }`,
+      { input: order({ marketId: '1' }) },
+      admin,
+    );
+    expect(data).toEqual({
+      exportMarketToEndpoint: { __typename: 'ExportDelivered', delivered: 500, matching: companies.length },
+      testExportEndpoint: { __typename: 'ExportDelivered', delivered: 0, matching: 0 },
+    });
     expect(companies.length).toBeGreaterThan(500);
     expect(domainsOf(endpoint.received[0])).toEqual(
       byScore(companies)
@@ -567,7 +577,7 @@ describe('an export', () => {
         .map(({ domain }) => domain),
     );
     expect(endpoint.received[0]?.body.meta.totalItems).toBe(companies.length);
-    expect((await listed()).nodes[0]).toMatchObject({ selected: companies.length, sent: 500 });
+    expect((await listed()).nodes[1]).toMatchObject({ selected: companies.length, sent: 500 });
   });
 
   test('keeps the order of companies with equal scores, and puts those without a score last', async () => {

@@ -202,7 +202,7 @@ test('two keys whose hashes share a prefix have separate endpoints', async () =>
       const { errors } = await gateway.query(register, { input }, { 'x-api-key': key });
       expect(errors).toBeUndefined();
     }
-    const remove = 'mutation { deleteExportEndpoint(input: { name: "crm" }) { endpoint { name } } }';
+    const remove = 'mutation { deleteExportEndpoint(input: { endpoint: "crm" }) { endpoint { name } } }';
     expect((await gateway.query(remove, {}, { 'x-api-key': oneKey })).errors).toBeUndefined();
     const { data } = await gateway.query('{ exportEndpoints { name } }', {}, { 'x-api-key': otherKey });
     expect(data.exportEndpoints).toEqual([{ name: 'crm' }]);

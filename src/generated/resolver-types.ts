@@ -606,7 +606,9 @@ export type ExportConnectionResolvers<ContextType = Context, ParentType extends 
 
 export type ExportDeliveredResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportDelivered'] = ResolversParentTypes['ExportDelivered']> = {
   attempts?: Resolver<ReadonlyArray<ResolversTypes['ExportAttempt']>, ParentType, ContextType>;
+  delivered?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   exportId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  matching?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   messageText?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   redirectUrl?: Resolver<Types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
@@ -635,7 +637,9 @@ export type ExportEndpointResolvers<ContextType = Context, ParentType extends Re
 
 export type ExportFailedResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportFailed'] = ResolversParentTypes['ExportFailed']> = {
   attempts?: Resolver<ReadonlyArray<ResolversTypes['ExportAttempt']>, ParentType, ContextType>;
+  delivered?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   exportId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  matching?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   outcome?: Resolver<ResolversTypes['ExportOutcome'], ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
@@ -655,7 +659,9 @@ export type ExportReferenceResolvers<ContextType = Context, ParentType extends R
 
 export type ExportRejectedResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportRejected'] = ResolversParentTypes['ExportRejected']> = {
   attempts?: Resolver<ReadonlyArray<ResolversTypes['ExportAttempt']>, ParentType, ContextType>;
+  delivered?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   exportId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  matching?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   messageText?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   references?: Resolver<ReadonlyArray<ResolversTypes['ExportReference']>, ParentType, ContextType>;

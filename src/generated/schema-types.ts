@@ -284,7 +284,7 @@ export type CreateSearchCriteriaPayload = {
 /** An endpoint to delete. */
 export type DeleteExportEndpointInput = {
   /** Name of the endpoint. */
-  readonly name: Scalars['String']['input'];
+  readonly endpoint: Scalars['String']['input'];
 };
 
 /** A deleted endpoint. */
@@ -640,8 +640,12 @@ export type ExportDelivered = ExportEnding & {
   readonly __typename?: 'ExportDelivered';
   /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
+  /** Number of companies that each call sends: at most the 500 of the selection with the highest score. */
+  readonly delivered: Scalars['Int']['output'];
   /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
   readonly exportId: Scalars['ID']['output'];
+  /** Number of companies that the selection has. */
+  readonly matching: Scalars['Int']['output'];
   /** Message from the endpoint as sanitized HTML. Cut to 4,000 characters before it is sanitized. */
   readonly message: Scalars['String']['output'];
   /** The same message as plain text. */
@@ -665,8 +669,12 @@ export type ExportEdge = {
 export type ExportEnding = {
   /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
+  /** Number of companies that each call sends: at most the 500 of the selection with the highest score. */
+  readonly delivered: Scalars['Int']['output'];
   /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
   readonly exportId: Scalars['ID']['output'];
+  /** Number of companies that the selection has. */
+  readonly matching: Scalars['Int']['output'];
 };
 
 /** An endpoint that a team can export companies to. */
@@ -694,8 +702,12 @@ export type ExportFailed = ExportEnding & {
   readonly __typename?: 'ExportFailed';
   /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
+  /** Number of companies that each call sends: at most the 500 of the selection with the highest score. */
+  readonly delivered: Scalars['Int']['output'];
   /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
   readonly exportId: Scalars['ID']['output'];
+  /** Number of companies that the selection has. */
+  readonly matching: Scalars['Int']['output'];
   /** Message for the user. */
   readonly message: Scalars['String']['output'];
   /** `FAILED`, or `UNKNOWN` if the gateway could not record how the export ended, such as because its process stopped. The export may then have arrived. */
@@ -815,8 +827,12 @@ export type ExportRejected = ExportEnding & {
   readonly __typename?: 'ExportRejected';
   /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
+  /** Number of companies that each call sends: at most the 500 of the selection with the highest score. */
+  readonly delivered: Scalars['Int']['output'];
   /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
   readonly exportId: Scalars['ID']['output'];
+  /** Number of companies that the selection has. */
+  readonly matching: Scalars['Int']['output'];
   /** Message from the endpoint as sanitized HTML. Cut to 4,000 characters before it is sanitized. */
   readonly message: Scalars['String']['output'];
   /** The same message as plain text. */
@@ -1563,7 +1579,7 @@ export type ReviewTarget =
 /** An endpoint whose secret is to be replaced. */
 export type RotateExportEndpointSecretInput = {
   /** Name of the endpoint. */
-  readonly name: Scalars['String']['input'];
+  readonly endpoint: Scalars['String']['input'];
 };
 
 /** An endpoint with a new secret. */

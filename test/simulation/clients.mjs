@@ -26,7 +26,7 @@ const exporting = {
   retry: `mutation ($id: ID!) { retryExport(input: { exportId: $id }) { ${outcome} } }`,
   update:
     'mutation ($key: String!) { updateExportEndpoint(input: { endpoint: "crm", description: $key }) { endpoint { description } } }',
-  rotate: 'mutation { rotateExportEndpointSecret(input: { name: "crm" }) { signingSecret } }',
+  rotate: 'mutation { rotateExportEndpointSecret(input: { endpoint: "crm" }) { signingSecret } }',
   register: `mutation { registerExportEndpoint(input: { name: "crm", url: "http://receiver.test/hook?by={user.name}", description: "d",
     headers: [{ name: "x-own", value: "mine" }] }) { signingSecret } }`,
   forbidden:

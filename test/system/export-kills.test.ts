@@ -66,9 +66,9 @@ async function startEndpoint() {
 
 const registerMutation = `mutation ($name: String!, $url: String!) {
   registerExportEndpoint(input: { name: $name, url: $url, description: "D", headers: [{ name: "X-Token", value: "t" }] }) { endpoint { name } } }`;
-const rotateMutation = 'mutation { rotateExportEndpointSecret(input: { name: "target" }) { signingSecret } }';
+const rotateMutation = 'mutation { rotateExportEndpointSecret(input: { endpoint: "target" }) { signingSecret } }';
 const deleteMutation =
-  'mutation ($name: String!) { deleteExportEndpoint(input: { name: $name }) { endpoint { name } } }';
+  'mutation ($name: String!) { deleteExportEndpoint(input: { endpoint: $name }) { endpoint { name } } }';
 const exportMutation = `mutation ($key: String!) {
   exportMarketToEndpoint(input: { marketId: 1, endpoint: "target", companies: { all: true }, idempotencyKey: $key }) {
     __typename ... on ExportEnding { exportId } } }`;

@@ -127,7 +127,7 @@ interface Storage {
 const registerMutation = `mutation Register($input: RegisterExportEndpointInput!) {
   registerExportEndpoint(input: $input) { signingSecret endpoint { nodeId name headerNames } } }`;
 const rotateMutation = `mutation Rotate($name: String!) {
-  rotateExportEndpointSecret(input: { name: $name }) { signingSecret endpoint { name headerNames } } }`;
+  rotateExportEndpointSecret(input: { endpoint: $name }) { signingSecret endpoint { name headerNames } } }`;
 const ending = `__typename ... on ExportEnding { exportId attempts { status fault } } ... on ExportDelivered { title message redirectUrl }
   ... on ExportRejected { title message references { title message url } } ... on ExportFailed { message }`;
 const exportMutation = `mutation Send($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) { ${ending} } }`;

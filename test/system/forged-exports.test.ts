@@ -83,7 +83,7 @@ const registerMutation = `mutation ($input: RegisterExportEndpointInput!) {
 const exportMutation = `mutation ($endpoint: String!) {
   exportMarketToEndpoint(input: { marketId: 1, endpoint: $endpoint, companies: { all: true } }) { __typename } }`;
 const rotateMutation = `mutation ($name: String!) {
-  rotateExportEndpointSecret(input: { name: $name }) { endpoint { name } } }`;
+  rotateExportEndpointSecret(input: { endpoint: $name }) { endpoint { name } } }`;
 const listQuery = '{ exportEndpoints { name url } }';
 const historyQuery = '{ exports { nodes { id outcome } } }';
 

@@ -64,13 +64,13 @@ export const exportsResolvers: Resolvers = {
     },
     async rotateExportEndpointSecret(_, { input }, context) {
       const team = administeredTeam(context);
-      const name = checkedName(input.name, 'input.name');
+      const name = checkedName(input.endpoint, 'input.endpoint');
       const { endpoint, signingSecret } = await context.exports.rotateSecret(team, name);
       return { endpoint, signingSecret: signingSecret.reveal() };
     },
     async deleteExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
-      return { endpoint: await context.exports.remove(team, checkedName(input.name, 'input.name')) };
+      return { endpoint: await context.exports.remove(team, checkedName(input.endpoint, 'input.endpoint')) };
     },
     async exportMarketToEndpoint(_, { input }, context) {
       const team = teamOf(context);
@@ -222,8 +222,8 @@ function userOf({ credential }: Context, given: ExportMarketToEndpointInput['onB
 }
 
 /** The result of an export that is no longer running. */
-function endingOf({ id: exportId, attempts, outcome }: ExportRecord): ResolversTypes['ExportResult'] {
-  const ending = { exportId, attempts };
+function endingOf({ id: exportId, attempts, outcome, sent, selected }: ExportRecord): ResolversTypes['ExportResult'] {
+  const ending = { exportId, attempts, delivered: sent, matching: selected };
   if (outcome === null) return { __typename: 'ExportFailed', ...ending, message: unknownMessage, outcome: 'UNKNOWN' };
   if (outcome.kind === 'DELIVERED') return { __typename: 'ExportDelivered', ...ending, ...outcome };
   if (outcome.kind === 'REJECTED') return { __typename: 'ExportRejected', ...ending, ...outcome };

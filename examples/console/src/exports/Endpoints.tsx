@@ -16,13 +16,13 @@ const EndpointsDocument = graphql(`
 
 const RotateDocument = graphql(`
   mutation RotateSecret($name: String!) {
-    rotateExportEndpointSecret(input: { name: $name }) { signingSecret }
+    rotateExportEndpointSecret(input: { endpoint: $name }) { signingSecret }
   }
 `);
 
 const DeleteDocument = graphql(`
   mutation DeleteEndpoint($name: String!) {
-    deleteExportEndpoint(input: { name: $name }) { endpoint { name } }
+    deleteExportEndpoint(input: { endpoint: $name }) { endpoint { name } }
   }
 `);
 

@@ -13,7 +13,7 @@ const ExportRowDocument = graphql(`
     retryOf { id retriedBy { id } }
     retriedBy { id }
     market { nodeId id name }
-    sent outcome
+    selected sent outcome
     attempts { startedAt status fault milliseconds explanation }
     result {
       ... on ExportDelivered { title messageText redirectUrl }
@@ -61,7 +61,9 @@ export function ExportRow({ export: from, justSent = false, onRetry }: ExportRow
     ignoreResults: true,
   });
   if (!complete) return null;
-  const { id, startedAt, endpointName, isTest, retryOf, retriedBy, market, sent, outcome, attempts, result } = data;
+  const { id, startedAt, endpointName, isTest, retryOf, retriedBy, market, selected, sent, outcome, attempts, result } =
+    data;
+  const companies = sent < selected ? `The best ${sent} of ${formatCompanies(selected)}` : formatCompanies(sent);
   const [words, color] = OUTCOMES[outcome];
   const canRetry = outcome !== 'RUNNING' && outcome !== 'DELIVERED' && !isTest && !retriedBy;
   return (
@@ -69,7 +71,7 @@ export function ExportRow({ export: from, justSent = false, onRetry }: ExportRow
       <summary>
         <strong style={{ color }}>{words}</strong>
         <span>
-          {isTest ? 'Test' : `${formatCompanies(sent)} of ${market?.name ?? 'a market'}`} to {endpointName}
+          {isTest ? 'Test' : `${companies} of ${market?.name ?? 'a market'}`} to {endpointName}
         </span>
         <small>
           {retryOf && 'sent again · '}

@@ -23,7 +23,7 @@ const companies = [
 ];
 const service = fakeWire(({ url }) => {
   if (url.pathname.endsWith('/events')) return eventPage([]);
-  return { body: url.pathname.endsWith('/companies') ? { data: companies } : { _id: 'o-1' } };
+  return { body: url.pathname.endsWith('/companies') ? { data: companies } : { title: 'A plant burns' } };
 });
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -363,7 +363,7 @@ describe('an invalid identifier', () => {
   test('in a reference from the service is not used as a path', async () => {
     const references = invalidIds.map(id => ({ _id: id, title: 'A reference' }));
     const poisoned = fakeWire(({ url }) =>
-      url.pathname.endsWith('/events') ? eventPage([{ _id: 'e-1', references }]) : { body: { _id: 'o-1' } },
+      url.pathname.endsWith('/events') ? eventPage([{ _id: 'e-1', references }]) : { body: { title: 'A plant burns' } },
     );
     const other = await startGateway({ wire: poisoned.wire });
     try {

@@ -150,7 +150,7 @@ describe('over a service that returns different data to each client', () => {
       return { body: { _id: 'o-1', title: mark, content: [mark], textEmbedding: vector } };
     }
     if (pathname.endsWith('/suggest')) return { body: { suggested: [mark] } };
-    if (pathname.includes('/dev/')) return { body: { id: 1, name: mark, description: mark } };
+    if (pathname.includes('/dev/')) return { body: { id: pathname.split('/').at(-1), name: mark, description: mark } };
     if (pathname.endsWith('/topics')) return { body: { data: [{ topicId: 1, label: mark, groups: [] }] } };
     if (pathname.endsWith('/companies')) return { body: { data: [{ domain: 'a.example', name: mark }] } };
     if (pathname.endsWith('/esg')) return { body: { data: [{ domain: 'a.example', note: mark }] } };

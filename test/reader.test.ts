@@ -30,7 +30,7 @@ test('a value from memory is not parsed again, and still has what stands for the
   } as unknown as Upstream;
   const cache = new Cache({ memory: createMemoryTier(100_000), redis: undefined }, localGenerations(), telemetry);
   const read: Read<unknown> = {
-    request: { family: 'topics', address: 'base', method: 'GET', path: '/things', safe: true },
+    request: { family: 'topics', address: 'base', method: 'GET', path: '/things', record: undefined, safe: true },
     parse(body) {
       parsed += 1;
       return { value: things.parse(body) };
@@ -118,7 +118,7 @@ test('a large body is read, parsed and made a value in three turns of the event 
         },
       } as unknown as Upstream;
       const read: Read<unknown> = {
-        request: { family: 'topics', address: 'base', method: 'GET', path: '/things', safe: true },
+        request: { family: 'topics', address: 'base', method: 'GET', path: '/things', record: undefined, safe: true },
         parse(body) {
           steps.push(turn);
           return { value: things.parse(body) };

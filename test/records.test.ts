@@ -17,6 +17,7 @@ async function read(query: string, answers: Readonly<Record<string, WireReply>>)
 }
 
 const eventsPath = '/v2/events-monitor/events';
+const observationPath = '/v2/events-monitor/observation/1';
 
 describe('each field that the specification shows has its name in the schema, and its value', () => {
   test('in an event', async () => {
@@ -184,5 +185,104 @@ describe('each value of a set that the specification closes has its name', () =>
       '/dev/markets/1': { body: { id: 1, review_status: status } },
     });
     expect(market).toEqual({ reviewStatus: status.toUpperCase() });
+  });
+});
+
+describe('a reply that names its record', () => {
+  const job = { jobId: 1, startTime: '2026-01-01T00:00:00Z' };
+  const metadata = (marketId: unknown) => ({ metadata: { marketId } });
+  const ofMarket = (field: string) => `{ market(id: 1) { value: ${field} } }`;
+  const write = (call: string, fields: string) => `mutation { value: ${call} { ${fields} } }`;
+  const companies = ofMarket('companies { nodes { domain } }');
+  const criteria = ofMarket('searchCriteria { marketName }');
+  const jobs = ofMarket('jobs { id }');
+  const start = write(
+    'startDiscovery(input: { marketId: 1, searchCriteria: { userPrompt: "q" } })',
+    '... on DiscoveryStarted { jobs { id } }',
+  );
+  const cases: [name: string, query: string, path: string, body: (id: unknown) => unknown][] = [
+    ['the market', ofMarket('name'), '/dev/markets/1', id => ({ id, name: 'M' })],
+    ['the market under data', ofMarket('name'), '/dev/markets/1', id => ({ id: 'r-1', data: { id, name: 'M' } })],
+    ['the market beside data', ofMarket('name'), '/dev/markets/1', id => ({ ...metadata(id), data: { name: 'M' } })],
+    ['an observation', '{ value: observation(id: "1") { title } }', observationPath, _id => ({ _id, title: 'O' })],
+    [
+      'one under data',
+      '{ value: observation(id: "1") { title } }',
+      observationPath,
+      _id => ({ data: { _id, title: 'O' } }),
+    ],
+    ['one of a list', '{ value: observations(ids: ["1"]) { title } }', observationPath, _id => ({ _id, title: 'O' })],
+    ['jobs', jobs, '/v2/discovery/1/jobs', id => ({ ...metadata(id), data: [job] })],
+    ['jobs of their own', jobs, '/v2/discovery/1/jobs', marketId => [{ ...job, marketId }]],
+    [
+      'jobs of a publication',
+      ofMarket('jobs(phase: PUBLISH) { id }'),
+      '/v2/markets/1/jobs',
+      marketId => ({ marketId, jobs: [{ ...job, marketId }] }),
+    ],
+    ['topics', ofMarket('topics { id }'), '/markets/1/topics', id => ({ ...metadata(id), data: [] })],
+    ['companies', companies, '/v2/markets/1/companies', id => ({ ...metadata(id), data: [{ domain: 'a.example' }] })],
+    [
+      'a company',
+      companies,
+      '/v2/markets/1/companies',
+      marketId => ({ companies: [{ domain: 'a.example', marketId }] }),
+    ],
+    ['ESG data', ofMarket('esg'), '/v2/markets/1/esg', marketId => ({ marketId, rating: 'A' })],
+    ['ESG data under data', ofMarket('esg'), '/v2/markets/1/esg', marketId => ({ data: { marketId, rating: 'A' } })],
+    ['criteria', criteria, '/v2/discovery/1/search-criteria', id => ({ ...metadata(id), data: { marketName: 'M' } })],
+    [
+      'criteria of their own',
+      criteria,
+      '/v2/discovery/1/search-criteria',
+      marketId => ({ searchCriteria: { marketId, marketName: 'M' } }),
+    ],
+    [
+      'earlier criteria',
+      ofMarket('searchCriteriaHistory { marketName }'),
+      '/v2/discovery/1/search-criteria/history',
+      marketId => [{ marketId, marketName: 'M' }],
+    ],
+    ['a started discovery', start, '/v2/discovery/1/start', id => ({ ...metadata(id), data: [job] })],
+    [
+      'a publication',
+      write('publishMarket(input: { marketId: 1 })', 'jobs { id }'),
+      '/v2/discovery/1/publish',
+      id => ({ ...metadata(id), data: [job] }),
+    ],
+    [
+      'a review',
+      write('reviewCompanies(input: { marketId: 1, reviewStatus: INCLUDE, target: { all: true } })', 'marketId'),
+      '/v2/discovery/1/companies/reviews',
+      id => metadata(id),
+    ],
+    [
+      'a CSV file',
+      write('exportMarketCsv(input: { marketId: 1, companies: { domains: ["a.example"] } })', 'downloadLink'),
+      '/markets/1/export-csv',
+      marketId => ({ marketId, downloadLink: 'https://a.example' }),
+    ],
+  ];
+
+  test.each(cases)('is taken only as that which was requested: %s', async (_, query, path, body) => {
+    const answers: WireReply[] = [];
+    const { wire } = fakeWire(({ url }) => {
+      if (url.pathname.replace(/^\/(api|stage)/, '') === path) return answers.shift() ?? { status: 500, body: {} };
+      return { body: [{ domain: 'a.example' }] };
+    });
+    gateway = await startGateway({ wire, env: { RESPONSE_CACHE: 'false' } });
+    for (const id of [999, '999', 0, '', '01', {}]) {
+      answers.push({ body: body(id) });
+      const { data, errors } = await gateway.query(query);
+      expect(JSON.stringify(data) ?? 'null').not.toMatch(/"(?:M|O|A|a\.example)"|"id"/);
+      expect(errors?.map(({ extensions, path }) => [extensions.code, path?.includes('value')])).toEqual([
+        ['UPSTREAM_INVALID_RESPONSE', true],
+      ]);
+    }
+    for (const id of [1, '1', undefined, null]) {
+      answers.push({ body: body(id), headers: { 'cache-control': 'no-store' } });
+      const { errors } = await gateway.query(query);
+      expect(errors).toBeUndefined();
+    }
   });
 });

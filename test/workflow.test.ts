@@ -718,7 +718,8 @@ test('a write keeps nobody from the cache whose credential the service does not 
   const redis = await startRedis();
   let refuse = () => {};
   const service = await startStubService((request, response) => {
-    if (request.method === 'GET') return reply(response, 200, { data: { id: 7, name: 'Paints', status: 'review' } });
+    if (request.method === 'GET')
+      return reply(response, 200, { data: { id: request.url?.split('/').at(-1), name: 'Paints' } });
     const status = request.headers['x-api-key'] === 'made-up' ? 401 : 403;
     refuse = () => reply(response, status);
   });

@@ -10,7 +10,7 @@ import type { Lifetime, Load, Loaded, Lookup, LookupResult, ReceiveOutcome } fro
 import { parseLenient, type SchemaDrift } from './parsing.js';
 import { contentOf } from './upstream/call-errors.js';
 import { type Reply, replyText } from './upstream/reply.js';
-import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
+import type { RecordRequest, RequestAuth } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
 
 /** A parsed body, with its embeddings exactly if the request wants vectors. */
@@ -24,7 +24,7 @@ export type Fetch = <T>(read: Read<T, unknown>) => Promise<T>;
 
 /** One read of the service, as a value: which request to send, and how to parse the reply. */
 export interface Read<T, Embeddings = undefined> {
-  readonly request: UpstreamRequest & { readonly family: ReadFamily; readonly safe: true };
+  readonly request: RecordRequest & { readonly family: ReadFamily; readonly safe: true };
   /** The tag of the cached value, such as `market:7`: renewing it makes the value stale. */
   tag?(scope: Scope): string;
   /** Whether an older value may replace a failing call even after the tag was renewed: there is something newer, but it is not wrong. */
@@ -41,14 +41,18 @@ export interface Read<T, Embeddings = undefined> {
   join?(value: T, embeddings: Embeddings): T;
 }
 
-/** A read of what belongs to one market, with a GET at an address of the service. @param model of the body. */
+/** A read of a market, or of what belongs to it, by default with a GET. @param model of the body. */
 export function marketRead<T>(
   market: string,
-  request: Pick<Read<T>['request'], 'family' | 'path'> & Partial<Pick<UpstreamRequest, 'address'>>,
+  request: Pick<Read<T>['request'], 'family' | 'path'> & Partial<Read<T>['request']>,
   model: { parse(body: unknown): T },
 ): Read<T> {
   return {
-    request: { address: 'base', method: 'GET', argument: 'id', safe: true, ...request },
+    request: {
+      ...{ address: 'base', method: 'GET', argument: 'id', safe: true },
+      ...{ record: { id: market, member: 'marketId' } },
+      ...request,
+    },
     tag: () => marketTag(market),
     parse: body => ({ value: model.parse(body) }),
   };

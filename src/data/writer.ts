@@ -9,11 +9,11 @@ import type { ReaderDeps } from './reader.js';
 import type { StartedRuns } from './started-runs.js';
 import { contentOf } from './upstream/call-errors.js';
 import { type Reply, replyText } from './upstream/reply.js';
-import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
+import type { RecordRequest, RequestAuth } from './upstream/request.js';
 
 /** One write to the service, as a value: which request to send, and what its success looks like. */
 export interface Write<T> {
-  readonly request: UpstreamRequest & { readonly safe: false };
+  readonly request: RecordRequest & { readonly safe: false };
   /** The market whose cached values the write invalidates. */
   readonly market?: string;
   /** What the write starts a new run of. Cached values and states of earlier runs, which have this tag, become invalid. */

@@ -26,7 +26,7 @@ async function startMarked(mark: string): Promise<StubService> {
     if (path.endsWith('/jobs')) {
       return reply(response, 200, { data: [{ jobId: 1, workflowName: mark, jobProgress: count % 100 }] });
     }
-    return reply(response, 200, path.includes('/dev/') ? { id: 1, name: mark } : {});
+    return reply(response, 200, path.includes('/dev/') ? { id: path.split('/').at(-1), name: mark } : {});
   });
 }
 

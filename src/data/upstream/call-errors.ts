@@ -20,10 +20,11 @@ import { timeNow } from '../../lib/clock.js';
 import { type BoundedJson, jsonObject } from '../../lib/json.js';
 import { BulkheadFull } from '../../lib/run.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
+import { unwrapped } from '../parsing.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
 import { parseReply, type Reply } from './reply.js';
-import type { UpstreamRequest } from './request.js';
+import type { NamedRecord, UpstreamRequest } from './request.js';
 
 /** The error for whatever ended a call. Its message names no address. */
 export function errorOfCall(error: unknown, isSafe: boolean): Error {
@@ -97,7 +98,7 @@ export function reportRefusal(
 const unexplained = new Set([401, 403, 404, 410, 429]);
 
 /** What a refusal says about the request: whether it was safe, and which of its arguments the service may reject. */
-type RequestInfo = Pick<UpstreamRequest, 'safe' | 'argument' | 'members' | 'listed'>;
+type RequestInfo = Pick<UpstreamRequest, 'safe' | 'argument' | 'members' | 'listed' | 'record'>;
 
 /**
  * The error for a reply outside 200-299: by the body's `errorCode` if that is a known one, otherwise by the status (docs/upstream-api.md:
@@ -111,14 +112,29 @@ export function errorOfReply(reply: Reply, request: RequestInfo): GatewayError {
 
 /**
  * The JSON value of a reply of status 200-299; undefined for an empty one.
- * @throws UpstreamInvalidResponse if it is not JSON; the error that it says if it says that the request failed
+ * @throws UpstreamInvalidResponse if it is not JSON, or names another record than the requested one; the error that it says if it says that the request failed
  */
 export function contentOf(text: BoundedJson, reply: Reply, request: RequestInfo): unknown {
   const body = parseReply(text);
   const { success, errorCode, error, errors } = (body ?? {}) as Readonly<Record<string, unknown>>;
   const faults = [errorCode, error, Array.isArray(errors) && errors.length > 0];
   if (success === false || faults.some(Boolean)) throw errorOfProblem({ ...(body as object) }, reply, request);
+  if (request.record !== undefined) checkNames(request.record, body);
   return body;
+}
+
+/** A reply that names no record is taken: the specification does not show every body. @throws UpstreamInvalidResponse */
+function checkNames({ id, member }: NamedRecord, body: unknown): void {
+  const content = unwrapped(body);
+  const { searchCriteria, companies, jobs } = Object(content);
+  const inMarket =
+    member === '_id' ? [] : [body, Object(body).metadata, content, searchCriteria, companies, jobs].flat();
+  const named = [
+    ...[content].flat().map(record => Object(record)[member]),
+    ...inMarket.map(part => Object(part).marketId),
+  ];
+  if (named.some(other => other != null && other !== id && other !== Number(id)))
+    throw new UpstreamInvalidResponse('The service answered with another record than the requested one');
 }
 
 type Problem = ReturnType<typeof jsonObject>;

@@ -4,6 +4,12 @@ import type { ResponseMetadata } from '../../observability/response-metadata.js'
 /** The three addresses of the service (docs/upstream-api.md: The upstream interface): versioned, markets, development stage. */
 export type Address = 'base' | 'api' | 'dev';
 
+/** What a path names: the record that has its id in this member, or the market that a record belongs to. */
+export interface NamedRecord {
+  readonly id: string;
+  readonly member: 'id' | '_id' | 'marketId';
+}
+
 /** One REST call, as a value: what is sent, to where, and under which policy. Holds no credential. */
 export interface UpstreamRequest {
   /** The endpoint family: its calls of one scope share a circuit breaker, and all of its calls a metric: `events`, `companies`. */
@@ -19,11 +25,16 @@ export interface UpstreamRequest {
   readonly members?: readonly string[];
   /** Values of a list, which an error names where the service's text does, and the argument that they came from. */
   readonly listed?: { readonly argument: string; readonly values: readonly string[] };
+  /** A reply that names another one is invalid. Undefined if the path names none. */
+  readonly record?: NamedRecord | undefined;
   /** Whether the request may be sent again. */
   readonly safe: boolean;
   /** The member that holds number arrays. If they are wanted, each becomes a string before the body is parsed; otherwise they are removed. */
   readonly vectors?: { readonly member: string; readonly wanted: boolean };
 }
+
+/** One that says which record its path names, if it names one. */
+export type RecordRequest = UpstreamRequest & Required<Pick<UpstreamRequest, 'record'>>;
 
 /** The credential with which a request reads and writes, and when it must stop. Lives as long as one request, or one event of a subscription. */
 export interface RequestAuth {

@@ -178,6 +178,7 @@ export function exportCsvWrite(marketId: string, domains: readonly string[]): Wr
       method: 'POST',
       path: `/markets/${marketId}/export-csv`,
       body: { domainList: domains },
+      record: { id: marketId, member: 'marketId' },
       argument: 'input',
       listed: { argument: 'input.companies', values: domains },
       safe: false,

@@ -59,7 +59,7 @@ const criteriaPath = (marketId: string) => `/v2/discovery/${marketId}/search-cri
 /** POST /v2/discovery/search-criteria. */
 export function createCriteriaWrite(searchType: string, searchInput: string): Write<SearchCriteria> {
   return {
-    request: discoveryRequest('POST', '/v2/discovery/search-criteria', { searchType, searchInput }),
+    request: discoveryRequest('POST', '/v2/discovery/search-criteria', undefined, { searchType, searchInput }),
     success: searchCriteria,
   };
 }
@@ -67,7 +67,7 @@ export function createCriteriaWrite(searchType: string, searchInput: string): Wr
 /** POST to the path of keyword suggestion, which the specification does not show. @param criteria from `criteriaBody`. */
 export function suggestKeywordsWrite(path: string, criteria: object): Write<SuggestedKeywords> {
   return {
-    request: { ...discoveryRequest('POST', path, { searchCriteria: criteria }), members: criteriaPaths },
+    request: { ...discoveryRequest('POST', path, undefined, { searchCriteria: criteria }), members: criteriaPaths },
     success: suggestedKeywords,
   };
 }
@@ -76,7 +76,7 @@ export function suggestKeywordsWrite(path: string, criteria: object): Write<Sugg
 export function startWrite(marketId: string, criteria: object, skipDiscoveryReview: boolean): Write<Jobs> {
   const body = { searchCriteria: criteria, pipelineChoices: { skipDiscoveryReview } };
   return {
-    request: { ...discoveryRequest('POST', `/v2/discovery/${marketId}/start`, body), members: criteriaPaths },
+    request: { ...discoveryRequest('POST', `/v2/discovery/${marketId}/start`, marketId, body), members: criteriaPaths },
     market: marketId,
     ...startedAs(marketId, 'DISCOVERY'),
   };
@@ -91,7 +91,7 @@ export function reviewWrite(
   const target = domains === undefined ? { mode: 'all' } : { mode: 'partial', domains };
   return {
     request: {
-      ...discoveryRequest('PATCH', `/v2/discovery/${marketId}/companies/reviews`, { reviewStatus, target }),
+      ...discoveryRequest('PATCH', `/v2/discovery/${marketId}/companies/reviews`, marketId, { reviewStatus, target }),
       ...(domains && { listed: { argument: 'input.target.domains', values: domains } }),
     },
     market: marketId,
@@ -102,7 +102,7 @@ export function reviewWrite(
 /** POST /v2/discovery/{id}/publish. */
 export function publishWrite(marketId: string): Write<Jobs> {
   return {
-    request: discoveryRequest('POST', `/v2/discovery/${marketId}/publish`),
+    request: discoveryRequest('POST', `/v2/discovery/${marketId}/publish`, marketId),
     market: marketId,
     ...startedAs(marketId, 'PUBLISH'),
   };
@@ -111,6 +111,8 @@ export function publishWrite(marketId: string): Write<Jobs> {
 /** The members of criteria, as paths in the body. The service may name them when it rejects a request. */
 const criteriaPaths = criteriaMembers.map(member => `searchCriteria.${member}`);
 
-function discoveryRequest(method: 'POST' | 'PATCH', path: string, body?: object) {
-  return { family: 'discovery', address: 'base', method, path, body, argument: 'input', safe: false } as const;
+/** @param market whose identifier is in the path. */
+function discoveryRequest(method: 'POST' | 'PATCH', path: string, market: string | undefined, body?: object) {
+  const record = market === undefined ? undefined : ({ id: market, member: 'marketId' } as const);
+  return { family: 'discovery', address: 'base', method, path, body, record, argument: 'input', safe: false } as const;
 }

@@ -73,6 +73,7 @@ export function createEventsClient(searchParam: string | undefined) {
         method: 'GET',
         path: `/v2/events-monitor/events?${parameters(query, page, pageSize)}`,
         argument: 'filter',
+        record: undefined,
         safe: true,
         vectors: { member: 'embeddings', wanted: vectors },
       },
@@ -115,13 +116,14 @@ export function createEventsClient(searchParam: string | undefined) {
         method: 'GET',
         path: `/v2/events-monitor/observation/${encodeURIComponent(id)}`,
         argument: 'id',
+        record: { id, member: '_id' },
         safe: true,
         vectors: { member: 'textEmbedding', wanted: vectors },
       },
       parse(body) {
-        const value = observation.parse(body);
+        const value = { ...observation.parse(body), id };
         if (!vectors) return { value };
-        const { id, textEmbedding } = value;
+        const { textEmbedding } = value;
         const found = textEmbedding === null ? [] : [[id, textEmbedding] as const];
         return { value: { ...value, textEmbedding: null }, embeddings: embeddings(found) };
       },

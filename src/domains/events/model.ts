@@ -192,29 +192,28 @@ export interface EventExtras {
   readonly position: boolean;
 }
 
-const observationRecord = z
-  .object({
-    _id: text,
-    dedupeId: parse.tolerant('Observation.dedupeId', text),
-    sourceService: parse.tolerant('Observation.sourceService', text),
-    title: parse.tolerant('Observation.title', text),
-    content: parse.records('Observation.content', text),
-    textEmbedding: parse.tolerant('Observation.textEmbedding', parse.vector),
-    weight: parse.readable('Observation.weight', z.record(text, z.number())),
-    publishedAt: parse.readable('Observation.publishedAt', parse.utcTime),
-    addedAt: parse.readable('Observation.addedAt', parse.utcTime),
-    clusterLabel: parse.tolerant(
-      'Observation.clusterLabel',
-      z.object({
-        label: parse.readable('Observation.clusterLabel.label', z.number()),
-        method: parse.tolerant('Observation.clusterLabel.method', text),
-      }),
-    ),
-    url: parse.tolerant('Observation.url', parse.webUrl),
-  })
-  .transform(({ _id, ...rest }) => ({ id: _id, ...rest }));
+const observationRecord = z.object({
+  dedupeId: parse.tolerant('Observation.dedupeId', text),
+  sourceService: parse.tolerant('Observation.sourceService', text),
+  title: parse.tolerant('Observation.title', text),
+  content: parse.records('Observation.content', text),
+  textEmbedding: parse.tolerant('Observation.textEmbedding', parse.vector),
+  weight: parse.readable('Observation.weight', z.record(text, z.number())),
+  publishedAt: parse.readable('Observation.publishedAt', parse.utcTime),
+  addedAt: parse.readable('Observation.addedAt', parse.utcTime),
+  clusterLabel: parse.tolerant(
+    'Observation.clusterLabel',
+    z.object({
+      label: parse.readable('Observation.clusterLabel.label', z.number()),
+      method: parse.tolerant('Observation.clusterLabel.method', text),
+    }),
+  ),
+  url: parse.tolerant('Observation.url', parse.webUrl),
+});
 
-/** One Observation (docs/upstream-api.md: Observation), bare or under `data`. */
-export const observation = z.compile(z.preprocess(parse.unwrapped, observationRecord));
+/** One Observation (docs/upstream-api.md: Observation), bare or under `data`. Its identifier is known from the request. */
+export const observation = z.compile(
+  z.preprocess(parse.unwrapped, parse.withSomeOf(['_id', ...Object.keys(observationRecord.shape)], observationRecord)),
+);
 
-export type Observation = z.output<typeof observationRecord>;
+export type Observation = z.output<typeof observationRecord> & { readonly id: string };

@@ -13,7 +13,7 @@ import { type EmbedSession, embedSession, signedInName } from './model.js';
 
 /** GET /v2/auth/session. It creates a new session each time, so it is a write. */
 export const embedSessionWrite: Write<EmbedSession> = {
-  request: { family: 'auth', address: 'base', method: 'GET', path: '/v2/auth/session', safe: false },
+  request: { family: 'auth', address: 'base', method: 'GET', path: '/v2/auth/session', record: undefined, safe: false },
   success: embedSession,
 };
 

@@ -59,6 +59,33 @@ check('what was shown live stays, and nothing is shown twice: 60 random steps', 
   on.complaints.length = 0;
 });
 
+check('a row that the pointer or the focus is on does not move; an update of a listed event is marked', async () => {
+  await openMonitor();
+  const { _id } = post('Before the pointer came');
+  const row = rows().filter({ hasText: 'Before the pointer came' });
+  await row.hover();
+  const { y } = await row.boundingBox();
+  post('While the pointer is there');
+  await page.getByRole('button', { name: '1 new' }).waitFor();
+  assert.equal((await row.boundingBox()).y, y);
+  await page.getByRole('button', { name: '1 new' }).click();
+  await page.getByRole('button', { name: 'While the pointer is there' }).waitFor();
+  await openMonitor();
+  on.sandbox.touchEvent(_id, { title: 'Before the pointer came, changed' });
+  await rows().filter({ hasText: 'changed' }).filter({ hasText: 'updated' }).waitFor();
+});
+
+check('what is typed into the search is one step of the history', async () => {
+  await openMonitor();
+  const box = page.getByRole('searchbox', { name: 'Search events' });
+  for (const text of ['co', 'cop', 'copper']) {
+    await box.fill(text);
+    await page.waitForURL(new RegExp(`search=${text}$`));
+  }
+  await page.goBack();
+  await page.waitForURL(url => url.search === '');
+});
+
 check('a hovered cell of the matrix keeps its color', async () => {
   await openMonitor();
   const color = () => cell().evaluate(element => getComputedStyle(element).backgroundColor);
@@ -139,6 +166,12 @@ check('a range that is upside down keeps the table and marks its field', async (
   await page.locator('[aria-invalid=true]').waitFor();
   assert.match(await page.locator('[aria-invalid=true]').getAttribute('aria-label'), /^Revenue/);
   assert.ok((await page.locator('tbody tr').count()) > 5);
+  for (const name of ['Export', 'Download CSV'])
+    assert.equal(await page.getByRole('button', { name }).isDisabled(), true);
+  await page.getByLabel('Revenue, at most').fill('much');
+  await page.locator('[aria-invalid=true]').and(page.getByLabel('Revenue, at most')).waitFor();
+  await page.getByLabel('Revenue, at most').fill('1.5B');
+  await page.waitForURL(/1500000000/);
   await page.getByLabel('Revenue, at most').fill('');
   await page.getByRole('alert').waitFor({ state: 'hidden' });
   assert.equal(await page.locator('[aria-invalid=true]').count(), 0);
@@ -172,6 +205,48 @@ check('a company opens with its contacts, its ESG data and its events, and all c
   assert.ok(Number(count) > 50);
 });
 
+check(
+  'a selection belongs to the filter that it was made with, and the box of all says when only some are selected',
+  async () => {
+    await page.goto(`${on.origin}/markets/1`);
+    await page.locator('tbody tr').first().waitFor();
+    const all = page.getByLabel('Select all');
+    for (const row of [0, 1]) await page.locator('tbody input').nth(row).check();
+    await heading(/, 2 selected$/);
+    assert.equal(await all.evaluate(box => box.indeterminate), true);
+    await page.getByLabel('Search companies').fill('Oy');
+    await page.waitForURL(/search=Oy/);
+    await page.getByRole('heading', { name: /selected/ }).waitFor({ state: 'hidden' });
+    assert.equal(await page.getByRole('button', { name: /^Exclude/ }).count(), 0);
+    await page.goBack();
+    await heading(/, 2 selected$/);
+  },
+);
+
+check(
+  'an export says that it has the best 500 of 1,200, all that match come first, and a file offers the same',
+  async () => {
+    await page.goto(`${on.origin}/markets/1`);
+    await page.locator('tbody tr').first().waitFor();
+    const choices = page.getByRole('dialog').getByRole('radio');
+    await page.getByRole('button', { name: 'Export' }).click();
+    await page
+      .getByRole('dialog')
+      .getByText(/^\s*The best 500 of 1,200 companies of the list/)
+      .waitFor();
+    assert.equal(await choices.first().isChecked(), true);
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Download CSV' }).click();
+    await page
+      .getByRole('dialog')
+      .getByText(/^\s*1,200 companies of the list/)
+      .waitFor();
+    assert.equal(await choices.count(), 2);
+    await page.getByRole('button', { name: 'Prepare the file' }).click();
+    await page.getByRole('link', { name: 'CSV file of 1,200 companies' }).waitFor();
+  },
+);
+
 check('criteria outlive a reload', async () => {
   await page.goto(`${on.origin}/discover`);
   await page.getByLabel('Which companies do you look for?').fill('Who makes sealed bearings in Germany?');
@@ -201,16 +276,42 @@ check(
   },
 );
 
+check('a session that ends asks once to sign in, and what was typed is still there', async t => {
+  t.after(() => on.sandbox.forget());
+  await page.goto(`${on.origin}/discover`);
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  await page.getByLabel('Which companies do you look for?').fill('Who rents cranes?');
+  on.sandbox.tell({ path: /./, status: 401 });
+  await page.getByRole('button', { name: /^Ask/ }).click();
+  await page.getByRole('dialog').getByRole('heading', { name: 'Your session has ended' }).waitFor();
+  assert.equal(await page.getByRole('dialog').count(), 1);
+  assert.equal(await page.getByRole('button', { name: 'Sign out' }).count(), 0);
+  on.sandbox.forget();
+  await on.fillSignIn();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  assert.equal(await page.getByLabel('Which companies do you look for?').inputValue(), 'Who rents cranes?');
+  await page.getByRole('button', { name: /^Ask/ }).click();
+  await page.getByRole('heading', { name: 'Criteria' }).waitFor();
+  on.complaints.length = 0;
+});
+
 check('"Send again" goes once the export was sent again', async () => {
   await page.goto(`${on.origin}/exports`);
   await page.getByRole('button', { name: 'Register' }).click();
   await page.getByLabel('Name').fill('endpoint');
   await page.getByLabel('Address').fill('http://');
+  // Nothing that was typed is lost unasked.
+  page.once('dialog', question => question.dismiss());
+  await page.getByRole('button', { name: 'Close' }).click();
   await page.getByLabel('Address').fill(endpoint.url);
   await page.getByLabel('Description').fill('The endpoint of the test');
   await page.getByRole('dialog').getByRole('button', { name: 'Register' }).click();
+  await page.keyboard.press('Escape');
   await page.getByRole('heading', { name: 'Signing secret' }).waitFor();
-  await page.getByRole('button', { name: 'Close' }).click();
+  await page.mouse.click(5, 5);
+  const box = page.getByRole('dialog');
+  assert.ok(await box.evaluate(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth));
+  await page.getByRole('button', { name: 'I have stored it' }).click();
   endpoint.answer = { status: 422, body: { title: 'Not now', message: 'Later, please.' } };
   await exportMarket();
   await page.getByRole('dialog').getByText('Rejected').waitFor();
@@ -306,7 +407,7 @@ async function heading(name) {
   return found.innerText();
 }
 
-/** Sends what is on the screen of market 1 to the endpoint. */
+/** Sends the companies of market 1 to the endpoint. */
 async function exportMarket() {
   await page.goto(`${on.origin}/markets/1`);
   await page.locator('tbody tr').first().waitFor();

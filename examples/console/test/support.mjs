@@ -100,6 +100,9 @@ async function startConsole() {
     origin: network.url.replace('127.0.0.1', 'localhost'),
     async signIn() {
       await page.getByRole('button', { name: 'Sign in' }).click();
+      await this.fillSignIn();
+    },
+    async fillSignIn() {
       await page.getByLabel('E-mail address').fill('ada@team.example');
       await page.getByLabel('Password').fill('sandbox-ada');
       await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();

@@ -1,6 +1,7 @@
-import { useMutation } from '@apollo/client/react';
+import { useMutation, useReactiveVar } from '@apollo/client/react';
 import { useState } from 'react';
 import { graphql } from '../gql';
+import { sessionEnded } from '../graphql/links';
 import { Button, Field, Form, Modal } from '../ui';
 import { beginSession, useViewer } from './session';
 
@@ -15,8 +16,10 @@ const SignOutDocument = graphql(`mutation SignOut { signOut { viewer { email } }
 /** Who is signed in, with the buttons that change it. Nothing if the screen asks for it. */
 export function Account() {
   const { viewer } = useViewer();
-  const [signOut] = useMutation(SignOutDocument, { onCompleted: beginSession });
+  const [signOut] = useMutation(SignOutDocument, { onCompleted: () => beginSession() });
+  const hasEnded = useReactiveVar(sessionEnded);
   if (!viewer) return null;
+  if (hasEnded) return <SignInButton title="Your session has ended" />;
   const isSignedIn = viewer.authentication === 'COOKIE';
   return (
     <>
@@ -26,27 +29,28 @@ export function Account() {
   );
 }
 
-export function SignInButton() {
-  const [open, setOpen] = useState(false);
+/** @param title of a form that is open at once. Left out: the button opens it. */
+export function SignInButton({ title }: { title?: string }) {
+  const [open, setOpen] = useState(title !== undefined);
   return (
     <>
       <Button label="Sign in" onClick={() => setOpen(true)} />
-      {open && <SignIn onClose={() => setOpen(false)} />}
+      {open && <SignIn title={title} onClose={() => setOpen(false)} />}
     </>
   );
 }
 
-function SignIn({ onClose }: { onClose: () => void }) {
+function SignIn({ title = 'Sign in', onClose }: { title?: string; onClose: () => void }) {
   const [signIn, { loading, error }] = useMutation(SignInDocument);
   const submit = async (form: FormData) => {
     const variables = { email: String(form.get('email')), password: String(form.get('password')) };
     const { data } = await signIn({ variables });
     if (!data?.signIn) return;
     onClose();
-    await beginSession();
+    await beginSession(data.signIn.viewer?.email);
   };
   return (
-    <Modal title="Sign in" onClose={onClose}>
+    <Modal title={title} onClose={onClose}>
       <Form className="stack" onSubmit={submit} error={error}>
         <Field label="E-mail address" name="email" type="email" autoComplete="username" required />
         <Field label="Password" name="password" type="password" autoComplete="current-password" required />

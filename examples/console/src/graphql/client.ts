@@ -4,7 +4,7 @@ import { RemoveTypenameFromVariablesLink } from '@apollo/client/link/remove-type
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { cache } from './cache';
 import { isUnreachable, RETRY_MS } from './errors';
-import { requestIds, resumes, staleness, trustedDocuments } from './links';
+import { outlivesSession, requestIds, resumes, sessionEnds, staleness, trustedDocuments } from './links';
 import { socket } from './socket';
 
 const isSubscription = ({ operationType }: ApolloLink.Operation) => operationType === 'subscription';
@@ -20,8 +20,8 @@ export const client = new ApolloClient({
     trustedDocuments,
     ApolloLink.split(
       isSubscription,
-      ApolloLink.from([resumes, new GraphQLWsLink(socket)]),
-      ApolloLink.from([requestIds, staleness, new HttpLink({ uri: '/graphql' })]),
+      ApolloLink.from([outlivesSession, resumes, new GraphQLWsLink(socket)]),
+      ApolloLink.from([requestIds, sessionEnds, staleness, new HttpLink({ uri: '/graphql' })]),
     ),
   ]),
   // A part of a page that failed is null, and the rest is there: keep both the data and the errors.

@@ -1,6 +1,8 @@
 import { ApolloLink, makeVar } from '@apollo/client';
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries';
+import { RetryLink } from '@apollo/client/link/retry';
 import { map } from 'rxjs';
+import { hasCode } from './errors';
 
 /** In a built page, sends the hash of a document instead of its text, for a gateway that executes only trusted documents. */
 export const trustedDocuments = import.meta.env.PROD
@@ -22,6 +24,25 @@ export const requestIds = eachResult((result, operation) => {
     ...result,
     errors: result.errors.map(error => ({ ...error, extensions: { ...error.extensions, requestId } })),
   };
+});
+
+/** Whether the session of the user has ended. The screen stays as it is until somebody signs in. */
+export const sessionEnded = makeVar(false);
+
+export const sessionEnds = eachResult(result => {
+  const errors = 'errors' in result ? (result.errors ?? []) : [];
+  if (errors.some(({ extensions }) => extensions?.code === 'UNAUTHENTICATED')) sessionEnded(true);
+  return result;
+});
+
+/** Subscribes again once the user is signed in again. */
+export const outlivesSession = new RetryLink({
+  delay: { initial: 0 },
+  attempts(_, __, error) {
+    if (hasCode(error, 'UNAUTHENTICATED')) sessionEnded(true);
+    if (!sessionEnded()) return false;
+    return new Promise(resolve => sessionEnded.onNextChange(() => resolve(true)));
+  },
 });
 
 /** Names of the operations whose last response had older data, because the service did not respond. */

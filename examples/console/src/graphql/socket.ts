@@ -1,8 +1,10 @@
 import { makeVar } from '@apollo/client';
 import { createClient } from 'graphql-ws';
+import { sessionEnded } from './links';
 
 /** Close codes after which a new attempt is of no use: no valid session, and an origin that may not use the cookie. */
-const REFUSED = [4401, 4403];
+const UNAUTHORIZED = 4401;
+const REFUSED = [UNAUTHORIZED, 4403];
 
 export type Connection = 'idle' | 'connecting' | 'live' | 'reconnecting' | 'refused';
 
@@ -38,6 +40,7 @@ export const socket = createClient({
     closed: event => {
       clearTimeout(silence);
       const { code, wasClean } = event as CloseEvent;
+      if (code === UNAUTHORIZED) sessionEnded(true);
       connection(REFUSED.includes(code) ? 'refused' : wasClean ? 'idle' : 'reconnecting');
     },
   },

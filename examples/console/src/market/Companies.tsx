@@ -1,10 +1,10 @@
-import { useMutation, useQuery } from '@apollo/client/react';
+import { useQuery } from '@apollo/client/react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { graphql } from '../gql';
 import { Button, countryName, FacetMenu, Form, formatCompanies, Problems, SearchBox, Skeleton, useLast } from '../ui';
 import { CompanyDetail } from './CompanyDetail';
-import { CompanyTable, ROW_HEIGHT } from './CompanyTable';
+import { CompanyTable, ROW_HEIGHT, type Selected } from './CompanyTable';
 import { ExportDialog } from './ExportDialog';
 import styles from './Market.module.css';
 import { Range } from './Range';
@@ -28,27 +28,20 @@ const CompanyFacetsDocument = graphql(`
   }
 `);
 
-const CsvDocument = graphql(`
-  mutation Csv($marketId: ID!, $companies: CompanySelection!) {
-    exportMarketCsv(input: { marketId: $marketId, companies: $companies }) { downloadLink selected }
-  }
-`);
-
 const RANGES = [
   ['Revenue', 'actualRevenue'],
   ['Momentum', 'overallMomentum'],
 ] as const;
+
+const NOTHING: ReadonlySet<string> = new Set();
 
 /** The companies of a published market: filters, a table, and what can be done with the selected ones. */
 export function Companies({ id }: { id: string }) {
   const search = useSearch({ from: '/markets/$id' });
   const navigate = useNavigate({ from: '/markets/$id' });
   const scroller = useRef<HTMLDivElement>(null);
-  const [csv, csvResult] = useMutation(CsvDocument);
-  const file = csvResult.data?.exportMarketCsv;
   const change = (patch: CompanySearch, replace = false) => {
     scroller.current?.scrollTo({ top: 0 });
-    csvResult.reset();
     return navigate({ search: last => ({ ...last, ...patch }), resetScroll: false, replace });
   };
   const open = (company?: string) => navigate({ search: last => ({ ...last, company }), resetScroll: false });
@@ -70,21 +63,33 @@ export function Companies({ id }: { id: string }) {
 
   const clearFilters = () => navigate({ search: ({ sort, descending }) => ({ sort, descending }), resetScroll: false });
 
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  // It belongs to what is shown: with another filter nothing is selected, and Back brings it again.
+  const shown = JSON.stringify(filter);
+  const [selection, setSelection] = useState<{ shown: string; selected: Selected }>();
+  const selected = selection?.shown === shown ? selection.selected : NOTHING;
+  const select = (selected: Selected) => setSelection({ shown, selected });
+  const count = selected === 'all' ? (totalCount ?? 0) : selected.size;
   const toggle = (domain: string) => {
-    const others = new Set(selected);
+    const others = new Set(selected === 'all' ? [] : selected);
     if (!others.delete(domain)) others.add(domain);
-    setSelected(others);
+    select(others);
   };
-  const selectAll = async () => setSelected(new Set((await list.readAll()).map(({ node }) => node.domain)));
   const clearSelection = () => {
-    setSelected(new Set());
+    select(NOTHING);
     // The button goes away. The focus returns to the table.
     scroller.current?.focus({ preventScroll: true });
   };
 
-  const [exporting, setExporting] = useState(false);
-  const chosen = selected.size > 0 ? { domains: [...selected] } : { matching: filter };
+  /** What a review decides about: the service takes domains, or the whole market. */
+  const reviewed = async () => {
+    if (selected !== 'all') return { domains: [...selected] };
+    if (!Object.values(filter).some(Boolean)) return { all: true };
+    return { domains: (await list.readAll()).map(({ node }) => node.domain) };
+  };
+
+  /** The list is that of the last filter where the gateway refuses this one. */
+  const isNothing = totalCount === 0 || error !== undefined;
+  const [exporting, setExporting] = useState<'csv' | 'endpoint'>();
   /** Exactly the rows that are on the screen, also those at its edges, as a page of the list. */
   const visiblePage = () => {
     const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
@@ -97,7 +102,11 @@ export function Companies({ id }: { id: string }) {
   return (
     <section className="stack" aria-label="Companies">
       <Form className="row filters" label="Filters" error={error} retry={refetch}>
-        <SearchBox label="Search companies" value={search.search} onChange={text => change({ search: text }, true)} />
+        <SearchBox
+          label="Search companies"
+          value={search.search}
+          onChange={text => change({ search: text }, search.search !== undefined)}
+        />
         <FacetMenu
           label="Country"
           options={facets?.countries?.operatesIn.map(facet => ({ ...facet, label: countryName(facet.value) }))}
@@ -127,27 +136,17 @@ export function Companies({ id }: { id: string }) {
       <div className="row">
         <h2>
           {totalCount === undefined ? 'Companies' : formatCompanies(totalCount)}
-          {selected.size > 0 && `, ${selected.size} selected`}
+          {count > 0 && `, ${count} selected`}
         </h2>
-        {selected.size > 0 && (
+        {count > 0 && (
           <>
-            <ReviewButtons id={id} domains={[...selected]} />
+            <ReviewButtons id={id} count={count} isAll={selected === 'all'} target={reviewed} />
             <Button label="Clear selection" className="quiet" onClick={clearSelection} />
           </>
         )}
-        <Button
-          label={csvResult.loading ? 'Preparing' : 'Download CSV'}
-          disabled={csvResult.loading || totalCount === 0}
-          onClick={() => csv({ variables: { marketId: id, companies: chosen } })}
-        />
-        <Button label="Export" className="primary" disabled={totalCount === 0} onClick={() => setExporting(true)} />
+        <Button label="Download CSV" disabled={isNothing} onClick={() => setExporting('csv')} />
+        <Button label="Export" className="primary" disabled={isNothing} onClick={() => setExporting('endpoint')} />
       </div>
-      {file && (
-        <p role="status">
-          <a href={file.downloadLink}>CSV file of {formatCompanies(file.selected)}</a>
-        </p>
-      )}
-      <Problems error={csvResult.error} />
       <Problems error={next.error} retry={next.retry} />
       {totalCount === undefined && loading && (
         <div className={styles.scroller}>
@@ -159,19 +158,22 @@ export function Companies({ id }: { id: string }) {
         <CompanyTable
           {...{ list, totalCount, scroller, search, selected, toggle, open }}
           sort={change}
-          toggleAll={() => (selected.size >= totalCount ? clearSelection() : selectAll())}
+          toggleAll={() => (selected === 'all' ? clearSelection() : select('all'))}
         />
       )}
       {search.company && <CompanyDetail id={id} domain={search.company} onClose={() => open()} />}
       {exporting && (
         <ExportDialog
           marketId={id}
+          to={exporting}
           choices={[
-            ...(selected.size > 0 ? [{ label: `The ${selected.size} selected companies`, companies: chosen }] : []),
-            { label: 'The rows on the screen', companies: { visible: visiblePage() } },
-            { label: `All ${formatCompanies(totalCount ?? 0)} of the list`, companies: { matching: filter } },
+            ...(selected !== 'all' && count > 0
+              ? [{ count, which: 'selected', companies: { domains: [...selected] } }]
+              : []),
+            { count: totalCount ?? 0, which: 'of the list', companies: { matching: filter } },
+            { count: visiblePage().first, which: 'on the screen', companies: { visible: visiblePage() } },
           ]}
-          onClose={() => setExporting(false)}
+          onClose={() => setExporting(undefined)}
         />
       )}
     </section>

@@ -25,14 +25,16 @@ const COLUMNS: readonly Column[] = [
   { title: 'Industry', cell: ({ naics }) => (naics.find(({ isPrimary }) => isPrimary) ?? naics[0])?.name },
 ];
 
+/** Domains, or all companies that match the filter. */
+export type Selected = ReadonlySet<string> | 'all';
+
 interface CompanyTableProps {
   readonly list: ReturnType<typeof useCompanies>;
   readonly totalCount: number;
   readonly scroller: RefObject<HTMLDivElement | null>;
   readonly search: CompanySearch;
   readonly sort: (order: Pick<CompanySearch, 'sort' | 'descending'>) => void;
-  /** Domains. */
-  readonly selected: ReadonlySet<string>;
+  readonly selected: Selected;
   readonly toggle: (domain: string) => void;
   readonly toggleAll: () => void;
   readonly open: (domain: string) => void;
@@ -72,7 +74,8 @@ export function CompanyTable(props: CompanyTableProps) {
               <input
                 type="checkbox"
                 aria-label="Select all"
-                checked={selected.size >= totalCount}
+                ref={mixed(selected !== 'all' && selected.size > 0)}
+                checked={selected === 'all'}
                 onChange={toggleAll}
               />
             </th>
@@ -96,7 +99,7 @@ export function CompanyTable(props: CompanyTableProps) {
         >
           {virtualizer.getVirtualItems().map(({ index, start }) => {
             const company = edges[index]?.node;
-            const isSelected = company !== undefined && selected.has(company.domain);
+            const isSelected = company !== undefined && (selected === 'all' || selected.has(company.domain));
             return (
               <tr
                 key={index}
@@ -112,6 +115,7 @@ export function CompanyTable(props: CompanyTableProps) {
                       type="checkbox"
                       aria-label={`Select ${company.name ?? company.domain}`}
                       checked={isSelected}
+                      disabled={selected === 'all'}
                       onChange={() => toggle(company.domain)}
                     />
                   )}
@@ -137,3 +141,8 @@ export function CompanyTable(props: CompanyTableProps) {
     </div>
   );
 }
+
+/** Shows a box as neither checked nor unchecked. */
+const mixed = (isMixed: boolean) => (box: HTMLInputElement | null) => {
+  if (box) box.indeterminate = isMixed;
+};

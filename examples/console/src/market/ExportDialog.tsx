@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { ExportRow } from '../exports/ExportRow';
 import { graphql } from '../gql';
 import type { CompanySelection } from '../gql/graphql';
-import { Button, Form, Modal, Problems, Skeleton } from '../ui';
+import { Button, Form, formatCompanies, Modal, Problems, Skeleton } from '../ui';
 
 const EndpointNamesDocument = graphql(`query EndpointNames { exportEndpoints { nodeId name } }`);
 
@@ -14,54 +14,85 @@ const ExportMarketDocument = graphql(`
   }
 `);
 
+const CsvDocument = graphql(`
+  mutation Csv($marketId: ID!, $companies: CompanySelection!) {
+    exportMarketCsv(input: { marketId: $marketId, companies: $companies }) { downloadLink selected }
+  }
+`);
+
 const ExportDocument = graphql(`
   query Export($id: ID!) {
     export(by: { id: $id }) { id ...ExportRow }
   }
 `);
 
+interface Choice {
+  readonly count: number;
+  /** What is said of so many companies: `selected`. */
+  readonly which: string;
+  readonly companies: CompanySelection;
+}
+
+/** An export has at most so many companies, those with the highest scores. */
+const MAX_EXPORTED = 500;
+
 interface ExportDialogProps {
   readonly marketId: string;
-  readonly choices: readonly { readonly label: string; readonly companies: CompanySelection }[];
+  readonly to: 'csv' | 'endpoint';
+  /** The first one is selected. */
+  readonly choices: readonly Choice[];
   readonly onClose: () => void;
 }
 
-/** Sends companies to an endpoint of the team. */
-export function ExportDialog({ marketId, choices, onClose }: ExportDialogProps) {
-  const { data, error } = useQuery(EndpointNamesDocument);
+/** Sends companies to an endpoint of the team, or has them written to a file. */
+export function ExportDialog({ marketId, to, choices, onClose }: ExportDialogProps) {
+  const { data, error } = useQuery(EndpointNamesDocument, { skip: to === 'csv' });
+  const [write, csv] = useMutation(CsvDocument);
+  const file = csv.data?.exportMarketCsv;
   const [send, { data: sent, error: failure, loading }] = useMutation(ExportMarketDocument);
   // Made once: if the user sends the same again from this dialog, the gateway sends it only once.
   const [idempotencyKey] = useState(() => crypto.randomUUID());
   const endpoints = data?.exportEndpoints ?? [];
   const submit = async (form: FormData) => {
     const companies = choices[Number(form.get('choice'))]?.companies;
-    if (companies)
-      await send({
-        variables: { input: { marketId, companies, endpoint: String(form.get('endpoint')), idempotencyKey } },
-      });
+    if (!companies) return;
+    const endpoint = String(form.get('endpoint'));
+    if (to === 'csv') await write({ variables: { marketId, companies } });
+    else await send({ variables: { input: { marketId, companies, endpoint, idempotencyKey } } });
   };
+  const label = ({ count, which }: Choice) =>
+    to === 'endpoint' && count > MAX_EXPORTED
+      ? `The best ${MAX_EXPORTED} of ${formatCompanies(count)} ${which}: an export has no more, those with the highest scores`
+      : `${formatCompanies(count)} ${which}`;
   return (
-    <Modal title="Export" onClose={onClose}>
+    <Modal title={to === 'csv' ? 'Download CSV' : 'Export'} onClose={onClose}>
+      {file && (
+        <p role="status">
+          <a href={file.downloadLink}>CSV file of {formatCompanies(file.selected)}</a>
+        </p>
+      )}
       {sent?.exportMarketToEndpoint ? (
         <Sent id={sent.exportMarketToEndpoint.exportId} />
       ) : (
-        <Form onSubmit={submit} error={failure ?? error} className="stack">
+        <Form onSubmit={submit} error={failure ?? csv.error ?? error} className="stack">
           <fieldset>
             <legend>Companies</legend>
-            {choices.map(({ label }, index) => (
-              <label key={label} className="row">
-                <input type="radio" name="choice" value={index} defaultChecked={index === 0} /> {label}
+            {choices.map((choice, index) => (
+              <label key={choice.which} className="row">
+                <input type="radio" name="choice" value={index} defaultChecked={index === 0} /> {label(choice)}
               </label>
             ))}
           </fieldset>
-          <label>
-            Endpoint
-            <select name="endpoint" required>
-              {endpoints.map(({ nodeId, name }) => (
-                <option key={nodeId}>{name}</option>
-              ))}
-            </select>
-          </label>
+          {to === 'endpoint' && (
+            <label>
+              Endpoint
+              <select name="endpoint" required>
+                {endpoints.map(({ nodeId, name }) => (
+                  <option key={nodeId}>{name}</option>
+                ))}
+              </select>
+            </label>
+          )}
           {data?.exportEndpoints?.length === 0 && (
             <p>
               Your team has no endpoint. <Link to="/exports">Register one first.</Link>
@@ -69,9 +100,9 @@ export function ExportDialog({ marketId, choices, onClose }: ExportDialogProps) 
           )}
           <Button
             type="submit"
-            label={loading ? 'Sending' : 'Send'}
+            label={to === 'csv' ? (csv.loading ? 'Preparing' : 'Prepare the file') : loading ? 'Sending' : 'Send'}
             className="primary"
-            disabled={loading || endpoints.length === 0}
+            disabled={loading || csv.loading || (to === 'endpoint' && endpoints.length === 0)}
           />
         </Form>
       )}

@@ -12,6 +12,14 @@ interface RangeProps {
   readonly onChange: (value: ReturnType<typeof range>) => void;
 }
 
+const UNITS: Readonly<Record<string, number>> = { '': 1, K: 1e3, M: 1e6, B: 1e9 };
+
+/** The number that a text means: `145.5M`, `1,200`. NaN: none. */
+function numberIn(text: string): number {
+  const [, digits = 'none', unit = ''] = /^(-?[\d,]*\.?\d+)\s*([KMB]?)$/i.exec(text) ?? [];
+  return Number(digits.replaceAll(',', '')) * (UNITS[unit.toUpperCase()] ?? 1);
+}
+
 /** Two fields for the ends of a range, and how the values are distributed. An empty field is no end. */
 export function Range({ label, name, value = {}, counts = [], onChange }: RangeProps) {
   const most = Math.max(1, ...counts.map(({ count }) => count));
@@ -22,12 +30,13 @@ export function Range({ label, name, value = {}, counts = [], onChange }: RangeP
       {(['min', 'max'] as const).map(end => (
         <SearchBox
           key={end}
-          type="number"
           name={`${name}.${end}`}
           label={`${label}, at ${end === 'min' ? 'least' : 'most'}`}
           placeholder={end}
+          title="A number, such as 1,200, 90K, 145.5M or 2B"
+          isValid={text => !Number.isNaN(numberIn(text))}
           value={value[end]?.toString()}
-          onChange={text => onChange(range({ ...value, [end]: text && Number(text) }))}
+          onChange={text => onChange(range({ ...value, [end]: text && numberIn(text) }))}
         />
       ))}
       <span className={styles.bars} aria-hidden="true">

@@ -1,7 +1,7 @@
 import { useMutation } from '@apollo/client/react';
 import { type ReactNode, useState } from 'react';
 import { graphql } from '../gql';
-import type { CompanyReviewStatus } from '../gql/graphql';
+import type { CompanyReviewStatus, ReviewTarget } from '../gql/graphql';
 import { ConfirmButton, capitalized, Form, formatCompanies } from '../ui';
 
 const ReviewDocument = graphql(`
@@ -18,24 +18,24 @@ const DECISIONS = [
 interface ReviewButtonsProps {
   /** Of the market. */
   readonly id: string;
-  /** Empty: all companies of the market, after a question. */
-  readonly domains: string[];
-  /** Number of all companies. */
-  readonly all?: number;
+  /** Of the companies. */
+  readonly count: number;
+  /** All that there are: then there is a question first. */
+  readonly isAll: boolean;
+  /** Which they are, once the user has decided. */
+  readonly target: () => ReviewTarget | Promise<ReviewTarget>;
   /** The field of the domains. */
   readonly children?: ReactNode;
 }
 
 /** Decides which companies the market gets, and says of how many. */
-export function ReviewButtons({ id, domains, all = 0, children }: ReviewButtonsProps) {
+export function ReviewButtons({ id, count, isAll, target, children }: ReviewButtonsProps) {
   const [review, { error, loading }] = useMutation(ReviewDocument);
   const [done, setDone] = useState<string>();
-  const isAll = domains.length === 0;
-  const which = isAll ? `all ${formatCompanies(all)}` : formatCompanies(domains.length);
+  const which = `${isAll ? 'all ' : ''}${formatCompanies(count)}`;
   const decide = async (reviewStatus: CompanyReviewStatus, participle: string) => {
     setDone(undefined);
-    const target = isAll ? { all: true } : { domains };
-    const { data } = await review({ variables: { marketId: id, reviewStatus, target } });
+    const { data } = await review({ variables: { marketId: id, reviewStatus, target: await target() } });
     if (data?.reviewCompanies) setDone(`${capitalized(which)} ${participle}.`);
   };
   return (
@@ -59,6 +59,8 @@ export function ReviewButtons({ id, domains, all = 0, children }: ReviewButtonsP
 /** The review of a market that is not published. */
 export function Review({ id, companyCount }: { id: string; companyCount: number }) {
   const [text, setText] = useState('');
+  const domains = text.split(/[\s,]+/).filter(Boolean);
+  const isAll = domains.length === 0;
   return (
     <section className="panel stack" aria-label="Review">
       <h2>Review of {formatCompanies(companyCount)}</h2>
@@ -66,7 +68,12 @@ export function Review({ id, companyCount }: { id: string; companyCount: number 
         Decide which of the companies found this market gets, then publish it. The service lists them by name only after
         that: until then, name companies by their websites.
       </p>
-      <ReviewButtons id={id} domains={text.split(/[\s,]+/).filter(Boolean)} all={companyCount}>
+      <ReviewButtons
+        id={id}
+        count={isAll ? companyCount : domains.length}
+        isAll={isAll}
+        target={() => (isAll ? { all: true } : { domains })}
+      >
         <label className="wide">
           Websites of the companies, separated by spaces. Leave it empty to decide about all.
           <textarea name="domains" rows={2} value={text} onChange={({ target }) => setText(target.value)} />

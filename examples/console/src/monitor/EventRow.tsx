@@ -15,18 +15,19 @@ const EventRowDocument = graphql(`
 
 interface EventRowProps {
   readonly event: FragmentType<EventRowFragment>;
-  readonly isNew: boolean;
+  /** What a live update has made of it. */
+  readonly mark: 'new' | 'updated' | undefined;
   readonly open: (id: string, lastUpdated: string) => void;
 }
 
 /** One event in the feed. It shows each new version of the event as soon as the page has it. */
-export function EventRow({ event, isNew, open }: EventRowProps) {
+export function EventRow({ event, mark, open }: EventRowProps) {
   const { data, complete } = useFragment({ fragment: EventRowDocument, from: event });
   if (!complete) return null;
   const { id, title, lastUpdated, severity, likelihood, alertTypes, impactedEntities } = data;
   const namesOf = (list: readonly { name: string }[]) => list.map(({ name }) => name).join(', ');
   return (
-    <li className={styles.event} data-new={isNew || undefined}>
+    <li className={styles.event} data-mark={mark}>
       <Score name="Severity" value={severity} />
       <span data-wide="">
         <Score name="Likelihood" value={likelihood} />
@@ -39,7 +40,9 @@ export function EventRow({ event, isNew, open }: EventRowProps) {
       />
       <small>{namesOf(alertTypes)}</small>
       <small data-wide="">{namesOf(impactedEntities)}</small>
-      <small>{formatTime(lastUpdated)}</small>
+      <small>
+        {mark} {formatTime(lastUpdated)}
+      </small>
     </li>
   );
 }

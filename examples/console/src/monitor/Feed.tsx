@@ -31,7 +31,7 @@ interface FeedProps {
 
 type Row = { id: string; lastUpdated: string | null } & FragmentType<EventRowFragment>;
 
-/** The list of events. New ones arrive above it, unless the user reads further down or has paused it. */
+/** The list of events. New ones arrive above it, unless the user has paused it, reads further down, or is about to use a row, which must not move. */
 export function Feed({ total, onUpdate }: FeedProps) {
   const { search, change } = useEventSearch();
   const { data, error, loading, fetchMore, refetch } = useQuery(EventsDocument, {
@@ -41,6 +41,8 @@ export function Feed({ total, onUpdate }: FeedProps) {
   const [paused, setPaused] = useState(false);
   const [arrived, setArrived] = useState<readonly Row[]>([]);
   const [waiting, setWaiting] = useState<readonly Row[]>([]);
+  /** Ids of the listed events that have a new version. */
+  const [updated, setUpdated] = useState<ReadonlySet<string>>(new Set());
 
   const listed = data?.events?.edges.map(({ node }) => node) ?? [];
   const rows = withoutRepeats([...arrived, ...listed]);
@@ -50,9 +52,14 @@ export function Feed({ total, onUpdate }: FeedProps) {
     // Several events can arrive before the page is rendered again. One of the list changes in place: the cache has its new version.
     onEvent(event) {
       onUpdate();
+      if (listed.some(({ id }) => id === event.id)) {
+        setUpdated(others => new Set([...others, event.id]));
+        return;
+      }
       // A range in the past gets no new events.
-      if (search.to || listed.some(({ id }) => id === event.id)) return;
-      const add = paused || scrollY > 300 ? setWaiting : setArrived;
+      if (search.to) return;
+      const isInUse = list.current?.matches(':hover, :focus-within');
+      const add = paused || isInUse || scrollY > 300 ? setWaiting : setArrived;
       add(others => [event, ...others]);
     },
     onGap() {
@@ -62,6 +69,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
   });
 
   const heading = useRef<HTMLHeadingElement>(null);
+  const list = useRef<HTMLOListElement>(null);
   const showWaiting = () => {
     setArrived([...added, ...arrived]);
     setWaiting([]);
@@ -97,12 +105,12 @@ export function Feed({ total, onUpdate }: FeedProps) {
           ))}
         </div>
       )}
-      <ol className="feed">
+      <ol className="feed" ref={list}>
         {rows.map(row => (
           <EventRow
             key={row.id}
             event={row}
-            isNew={arrived.includes(row)}
+            mark={arrived.includes(row) ? 'new' : updated.has(row.id) ? 'updated' : undefined}
             open={(event, at) => change({ event, at })}
           />
         ))}

@@ -33,7 +33,11 @@ export function Filters() {
   return (
     <Form className="row filters" label="Filters" error={facets.error}>
       {data?.capabilities.eventSearch !== false && (
-        <SearchBox label="Search events" value={search.search} onChange={text => change({ search: text })} />
+        <SearchBox
+          label="Search events"
+          value={search.search}
+          onChange={text => change({ search: text }, search.search !== undefined)}
+        />
       )}
       <select
         aria-label="Range"

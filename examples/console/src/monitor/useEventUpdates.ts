@@ -2,8 +2,7 @@ import type { FragmentType } from '@apollo/client';
 import { useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { EventFilter, EventRowFragment } from '../gql/graphql';
-import { hasCode, isRetryable } from '../graphql/errors';
-import { connection } from '../graphql/socket';
+import { isRetryable } from '../graphql/errors';
 
 const EventUpdatesDocument = graphql(`
   subscription EventUpdates($filter: EventFilter, $after: String) {
@@ -35,8 +34,7 @@ export function useEventUpdates(filter: EventFilter, after: string | undefined, 
       if (update?.event) onEvent(update.event);
     },
     onError(error) {
-      if (hasCode(error, 'UNAUTHENTICATED')) connection('refused');
-      else if (isRetryable(error)) setTimeout(restart, 5_000);
+      if (isRetryable(error)) setTimeout(restart, 5_000);
     },
   });
 }

@@ -1,4 +1,4 @@
-import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
+import { type ReactNode, type SyntheticEvent, useId, useLayoutEffect, useRef } from 'react';
 import styles from './Modal.module.css';
 import { Button } from './parts';
 
@@ -6,12 +6,14 @@ interface ModalProps {
   readonly title: string;
   /** A drawer stands at the right edge, over the full height. */
   readonly drawer?: boolean;
+  /** The words of its only way out, for what is never shown again: neither Escape nor a click beside it closes it. */
+  readonly close?: string;
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
-/** A dialog that is open as long as it is rendered. Its first field, if it has one, has the focus. */
-export function Modal({ title, drawer = false, onClose, children }: ModalProps) {
+/** A dialog that is open as long as it is rendered. Its first field, if it has one, has the focus. It asks before it drops what was typed. */
+export function Modal({ title, drawer = false, close, onClose, children }: ModalProps) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
@@ -21,21 +23,28 @@ export function Modal({ title, drawer = false, onClose, children }: ModalProps) 
     // The focus goes back to where it was.
     return () => element?.close();
   }, []);
+  const leave = (event: SyntheticEvent) => {
+    const fields = [...(dialog.current?.querySelectorAll<HTMLInputElement>('input, textarea') ?? [])];
+    const isTyped = fields.some(({ type, value, defaultValue }) => type !== 'radio' && value !== defaultValue);
+    if (!isTyped || confirm('Close without sending what you have typed?')) onClose();
+    else event.preventDefault();
+  };
   return (
     <dialog
       ref={dialog}
       className={drawer ? styles.drawer : styles.dialog}
-      closedby="any"
+      closedby={close ? 'none' : 'any'}
       aria-labelledby={id}
-      onCancel={onClose}
+      onCancel={leave}
     >
       <header className="row">
         <h2 id={id} className={styles.title}>
           {title}
         </h2>
-        <Button label="✕" className="quiet" aria-label="Close" onClick={onClose} />
+        {!close && <Button label="✕" className="quiet" aria-label="Close" onClick={leave} />}
       </header>
       {children}
+      {close && <Button label={close} onClick={onClose} />}
     </dialog>
   );
 }

@@ -4,10 +4,12 @@ interface SearchBoxProps {
   readonly label: string;
   /** As the gateway names the argument: `Form` marks the field by it. */
   readonly name?: string;
-  readonly type?: 'search' | 'number';
+  readonly title?: string;
   /** Left out: the label. */
   readonly placeholder?: string;
   readonly value: string | undefined;
+  /** What is not valid is marked, and not reported. */
+  readonly isValid?: (text: string) => boolean;
   /** Called when the user has stopped typing. Undefined: no text. */
   readonly onChange: (text: string | undefined) => void;
 }
@@ -17,14 +19,16 @@ export function SearchBox({
   label,
   placeholder = label,
   name = 'search',
-  type = 'search',
+  title,
   value = '',
+  isValid = () => true,
   onChange,
 }: SearchBoxProps) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   const report = useEffectEvent((text: string) => {
-    if (text.trim() !== value) onChange(text.trim() || undefined);
+    const trimmed = text.trim();
+    if (trimmed !== value && (trimmed === '' || isValid(trimmed))) onChange(trimmed || undefined);
   });
   useEffect(() => {
     const timer = setTimeout(() => report(text), 300);
@@ -32,8 +36,9 @@ export function SearchBox({
   }, [text]);
   return (
     <input
-      type={type}
-      step="any"
+      type="search"
+      title={title}
+      aria-invalid={(text.trim() !== '' && !isValid(text.trim())) || undefined}
       name={name}
       aria-label={label}
       placeholder={placeholder}

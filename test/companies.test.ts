@@ -225,7 +225,7 @@ describe('an export', () => {
   });
 
   test.each<[string, (some: string[]) => object, (page: string[], matching: string[], some: string[]) => string[]]>([
-    ['all companies', () => ({ all: true }), () => domainsOf(companies)],
+    ['all companies', () => ({ matching: {} }), () => domainsOf(companies)],
     ['a page', () => ({ visible: { last: 5, filter, orderBy } }), page => page],
     ['a filter', () => ({ matching: filter }), (_, matching) => matching],
     ['domains', some => ({ domains: [...some, ...some] }), (_, __, some) => some],

@@ -182,7 +182,7 @@ const register = (url: string, change: object = {}, headers: Headers = admin, on
 const update = (change: object = {}, headers: Headers = admin, on = gateway) =>
   on.query(updateMutation, { input: { endpoint: crm, ...change } }, headers);
 /** Of the large market where it is about companies, else of a small one. */
-const order = (change: object = {}) => ({ marketId: '2', endpoint: crm, companies: { all: true }, ...change });
+const order = (change: object = {}) => ({ marketId: '2', endpoint: crm, companies: { matching: {} }, ...change });
 const send = (change: object = {}, headers: Headers = admin, on = gateway) =>
   on.query(exportMutation, { input: order(change) }, headers);
 const retryMutation = `mutation ($input: RetryExportInput!) { retryExport(input: $input) {
@@ -551,7 +551,7 @@ describe('an export', () => {
     expect(endpoint.received).toEqual([]);
     expect((await listed()).totalCount).toBe(0);
     sandbox.calls.clear();
-    const csv = 'mutation { exportMarketCsv(input: { marketId: 2, companies: { all: true } }) { selected } }';
+    const csv = 'mutation { exportMarketCsv(input: { marketId: 2, companies: { matching: {} } }) { selected } }';
     expect(fault(await gateway.query(csv, {}, admin))).toBe(csvFault);
     expect(sandbox.calls.count(/export-csv/)).toBe(csvFault === undefined ? 1 : 0);
   });
@@ -683,8 +683,9 @@ describe('an export', () => {
     ['BAD_USER_INPUT input.companies.domains', { companies: { domains: ['unknown.example'] } }],
     ['BAD_USER_INPUT input.companies.domains', { companies: { domains: [] } }],
     ['BAD_USER_INPUT input.companies.domains.0', { companies: { domains: ['no domain'] } }],
-    ['BAD_USER_INPUT input.companies.all', { companies: { all: false } }],
-    ['BAD_USER_INPUT input.companies', { companies: { all: true, domains: ['a.example'] } }],
+    ['BAD_USER_INPUT input.companies.all', { companies: { all: true } }],
+    ['BAD_USER_INPUT input.companies.matching', { companies: { matching: null } }],
+    ['BAD_USER_INPUT input.companies', { companies: { matching: {}, domains: ['a.example'] } }],
     ['BAD_USER_INPUT input.companies', { companies: {} }],
     ['BAD_USER_INPUT input.companies.visible.first', { companies: { visible: { first: 101 } } }],
     ['BAD_USER_INPUT input.companies.visible.first', { companies: { visible: { first: 0 } } }],

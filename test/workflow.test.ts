@@ -662,7 +662,8 @@ describe('invalid input is refused before any call', () => {
     ...(
       [
         [{}, 'input.companies'],
-        [{ all: false }, 'input.companies.all'],
+        [{ all: true }, 'input.companies.all'],
+        [{ matching: null }, 'input.companies.matching'],
         [{ visible: { last: 0 } }, 'input.companies.visible.last'],
         [{ matching: { search: ' ' } }, 'input.companies.matching.search'],
       ] as const

@@ -241,14 +241,12 @@ export type CompanyReviewStatus =
 
 /** Selects companies of a market to export. Set exactly one member. If it selects no company, such as `domains: []`, the error is `BAD_USER_INPUT`. */
 export type CompanySelection =
-  /** All companies of the market. Must be `true`. */
-  { readonly all: Scalars['Boolean']['input']; readonly domains?: never; readonly matching?: never; readonly visible?: never; }
-  |  /** Internet domains of the companies, 1 to 10,000, in any form. */
-  { readonly all?: never; readonly domains: ReadonlyArray<Scalars['String']['input']>; readonly matching?: never; readonly visible?: never; }
-  |  /** All companies that match a filter, on all pages. */
-  { readonly all?: never; readonly domains?: never; readonly matching: CompanyFilter; readonly visible?: never; }
+  /** Internet domains of the companies, 1 to 10,000, in any form. */
+  { readonly domains: ReadonlyArray<Scalars['String']['input']>; readonly matching?: never; readonly visible?: never; }
+  |  /** All companies that match a filter, on all pages. An empty filter, `{}`, selects all companies of the market. */
+  { readonly domains?: never; readonly matching: CompanyFilter; readonly visible?: never; }
   |  /** The companies on one page of `Market.companies` with the same arguments, as shown in a market explorer. */
-  { readonly all?: never; readonly domains?: never; readonly matching?: never; readonly visible: CompanyPageInput; };
+  { readonly domains?: never; readonly matching?: never; readonly visible: CompanyPageInput; };
 
 /** A country and the number of companies that operate there. */
 export type CountryFacet = {

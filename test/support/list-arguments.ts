@@ -89,8 +89,7 @@ function literalOf(of: GraphQLInputType, path: readonly string[], isOnPath: bool
   const type = getNullableType(of);
   if (isListType(type)) return '[]';
   if (isInputObjectType(type)) {
-    // The first member of those of which there must be one is `all` everywhere.
-    if (type.isOneOf && !isOnPath) return '{ all: true }';
+    if (type.isOneOf && !isOnPath) return type.getFields().all ? '{ all: true }' : '{ matching: {} }';
     return argumentsOf(Object.values(type.getFields()), path, list).replace(/^\((.*)\)$/, '{ $1 }') || '{}';
   }
   if (isEnumType(type)) return type.getValues()[0]?.name ?? '';

@@ -97,7 +97,7 @@ describe.each([2 * hour, 25 * hour, -2 * hour, 80])('a gateway whose clock is wr
       const url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/`;
       const registered = await ask(`${right.url}/graphql`, register, { input: { name, url, description: 'd' } });
       expect(registered.errors).toBeUndefined();
-      const input = { marketId: '3', endpoint: name, companies: { all: true }, idempotencyKey: `key-${seconds}` };
+      const input = { marketId: '3', endpoint: name, companies: { matching: {} }, idempotencyKey: `key-${seconds}` };
       const first = send(right, input);
       await until(() => calls === 1);
       const status = '{ exports(first: 1) { nodes { outcome } } }';

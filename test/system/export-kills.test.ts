@@ -70,7 +70,7 @@ const rotateMutation = 'mutation { rotateExportEndpointSecret(input: { endpoint:
 const deleteMutation =
   'mutation ($name: String!) { deleteExportEndpoint(input: { endpoint: $name }) { endpoint { name } } }';
 const exportMutation = `mutation ($key: String!) {
-  exportMarketToEndpoint(input: { marketId: 1, endpoint: "target", companies: { all: true }, idempotencyKey: $key }) {
+  exportMarketToEndpoint(input: { marketId: 1, endpoint: "target", companies: { matching: {} }, idempotencyKey: $key }) {
     __typename ... on ExportEnding { exportId } } }`;
 const retryMutation = `mutation ($key: String!, $id: ID!) {
   retryExport(input: { exportId: $id, idempotencyKey: $key }) { __typename ... on ExportEnding { exportId } } }`;

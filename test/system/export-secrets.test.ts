@@ -216,7 +216,7 @@ test.each(Object.entries(storages))(
         { name: 'X-Token', value: secrets.token },
       ],
     });
-    const order = (name: string) => ({ input: { marketId: 1, endpoint: name, companies: { all: true } } });
+    const order = (name: string) => ({ input: { marketId: 1, endpoint: name, companies: { matching: {} } } });
     const places = {
       ...Object.fromEntries(['200', '302', '400', '500', 'reset', 'storeLost'].map(name => [name, endpoint.origin])),
       refused: 'http://127.0.0.1:1',

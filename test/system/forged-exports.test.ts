@@ -81,7 +81,7 @@ const places: Record<string, () => Promise<Place>> = {
 const registerMutation = `mutation ($input: RegisterExportEndpointInput!) {
   registerExportEndpoint(input: $input) { endpoint { name } } }`;
 const exportMutation = `mutation ($endpoint: String!) {
-  exportMarketToEndpoint(input: { marketId: 1, endpoint: $endpoint, companies: { all: true } }) { __typename } }`;
+  exportMarketToEndpoint(input: { marketId: 1, endpoint: $endpoint, companies: { matching: {} } }) { __typename } }`;
 const rotateMutation = `mutation ($name: String!) {
   rotateExportEndpointSecret(input: { endpoint: $name }) { endpoint { name } } }`;
 const listQuery = '{ exportEndpoints { name url } }';

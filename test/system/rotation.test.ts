@@ -109,7 +109,7 @@ test('rotating SESSION_SECRET in three phases under load keeps all sessions and 
   const isExported = async (endpoint: string) => {
     const document =
       'mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) { __typename } }';
-    const data = await asAdmin(document, { marketId: '1', endpoint, companies: { all: true } });
+    const data = await asAdmin(document, { marketId: '1', endpoint, companies: { matching: {} } });
     return data?.exportMarketToEndpoint?.__typename === 'ExportDelivered';
   };
   for (const name of ['busy', 'idle']) {

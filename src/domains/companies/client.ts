@@ -77,7 +77,7 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
   /** The companies of a selection (docs/upstream-api.md: Export to API). @throws as `selected` does. */
   function chosen(
     marketId: string,
-    { all, visible, matching, domains }: CompanySelection,
+    { visible, matching, domains }: CompanySelection,
     argument: string,
   ): MaybePromise<Companies> {
     for (const [filter, at] of [
@@ -98,13 +98,7 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
       const wanted = selectedDomains(domains, argument);
       return andThen(readable(marketId, {}), companies => withDomains(companies, wanted, `${argument}.domains`));
     }
-    if (matching == null && all !== true) {
-      throw new BadUserInput(
-        `${argument}.all`,
-        'must be true; use visible, matching or domains to export some of the companies',
-      );
-    }
-    return readable(marketId, { filter: matching ?? null }, `${argument}.matching`);
+    return readable(marketId, { filter: matching }, `${argument}.matching`);
   }
 
   /**

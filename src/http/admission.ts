@@ -1,3 +1,4 @@
+// Refuses what is too much, before it costs anything.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Scope } from '../auth/credentials.js';
 import type { Teams } from '../auth/teams.js';

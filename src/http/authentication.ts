@@ -1,3 +1,4 @@
+// Finds the credential of a request or a connection, and the identity that follows from it.
 import type { IncomingMessage } from 'node:http';
 import { parse as parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';

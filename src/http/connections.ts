@@ -1,3 +1,4 @@
+// The TCP connections of clients: how many there may be, what is sent on one at once, and who takes an upgrade.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

@@ -1,3 +1,4 @@
+// Makes the Fastify server, with the hooks and the errors that all routes share.
 import { isUtf8 } from 'node:buffer';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import cors from '@fastify/cors';

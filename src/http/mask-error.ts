@@ -1,3 +1,4 @@
+// What a client may see of an error.
 import { unwrapResolverError } from '@apollo/server/errors';
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { Abandoned, GatewayError } from '../errors.js';

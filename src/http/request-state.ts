@@ -1,3 +1,4 @@
+// What the gateway knows of one request, from its head to the end of its response.
 import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { Credential, Scope } from '../auth/credentials.js';

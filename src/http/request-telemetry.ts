@@ -1,3 +1,4 @@
+// Counts, traces and logs requests, operations and connections when they end.
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';

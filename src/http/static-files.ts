@@ -1,3 +1,4 @@
+// Serves a built front end from `STATIC_DIR`.
 import { realpath, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';

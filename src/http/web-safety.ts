@@ -1,3 +1,4 @@
+// What every response and refusal needs to be safe on the web: headers, checks of origin and of malformed requests.
 import {
   type IncomingHttpHeaders,
   type IncomingMessage,

@@ -1,3 +1,4 @@
+// A receiver of exports, to try them with: it checks signatures and prints what comes.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';

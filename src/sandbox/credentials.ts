@@ -1,3 +1,4 @@
+// The API keys, users, sessions and cookies that the sandbox accepts.
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { hexOf } from './ids.js';

@@ -1,3 +1,4 @@
+// Makes search criteria and keywords from a question, as the AI of the service would.
 import { z } from 'zod';
 import vocabulary from './world/vocabulary.json' with { type: 'json' };
 

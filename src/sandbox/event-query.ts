@@ -1,3 +1,4 @@
+// Finds, filters and pages events, by the parameters of the service's list.
 import { z } from 'zod';
 import type { MarketEvent } from './resources.js';
 

@@ -1,3 +1,4 @@
+// The events of the sandbox, with those that tests and the news add.
 import { type EventQuery, passes } from './event-query.js';
 import { hexOf } from './ids.js';
 import { Problem } from './problem.js';

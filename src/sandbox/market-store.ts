@@ -1,3 +1,4 @@
+// The markets of the sandbox: their records, jobs, reviews and publication.
 import type { SearchCriteria } from './criteria.js';
 import { hasEnded, started, statusOfJob, type TimedJob } from './jobs.js';
 import { Problem } from './problem.js';

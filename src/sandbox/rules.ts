@@ -1,3 +1,4 @@
+// Rules by which a test changes how the sandbox responds: late, with an error, or not at all.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errorCodeOf, problemBody, statusOf } from './problem.js';

@@ -1,3 +1,4 @@
+// Starts the sandbox: a fake of the REST service, on a port of its own.
 import cookie from '@fastify/cookie';
 import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
 import { type Call, CallLog } from './calls.js';

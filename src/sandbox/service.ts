@@ -1,3 +1,4 @@
+// The state of one sandbox: its events, markets, credentials and variants.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Credentials } from './credentials.js';
 import { type EventListVariant, EventStore } from './event-store.js';

@@ -1,3 +1,4 @@
+// Executes the operations that arrive on streams and sockets, by the rules of the GraphQL route.
 import { createSourceEventStream, type GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { type BrowserSession, Context, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';

@@ -1,3 +1,4 @@
+// A response that carries the results of one operation until it ends, in any format.
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Authentication, Identity } from '../http/authentication.js';

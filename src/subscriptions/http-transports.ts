@@ -1,3 +1,4 @@
+// The two formats of such responses, Server-Sent Events and multipart, and the requests that get them.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { BadUserInput, gatewayCloses } from '../errors.js';
 import { jsonValueOf } from '../graphql/limits/bounds.js';

@@ -1,3 +1,4 @@
+// The messages and close codes of graphql-transport-ws.
 import { z } from 'zod';
 import type { RawCredentials } from '../auth/credentials.js';
 import { BadUserInput, Forbidden, GatewayError, QueryTooComplex, RateLimited, Unauthenticated } from '../errors.js';

@@ -1,3 +1,4 @@
+// One operation of one client on a stream or a socket, from its first byte read to its last byte sent.
 import { Abandoned, RateLimited } from '../errors.js';
 import { responseMessage } from '../graphql/response-text.js';
 import type { Identity } from '../http/authentication.js';

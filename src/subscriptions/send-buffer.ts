@@ -1,3 +1,4 @@
+// What waits to be sent to one client: bounded, counted, and in order.
 import type { Claim } from '../lib/memory-budget.js';
 
 /** In bytes. Above this send buffer a client is slow: it gets nothing more of a subscription until it has taken what was sent. */

@@ -1,3 +1,4 @@
+// One subscription that is executed and serialized once for all clients that ask the same with the same credential.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Feed } from '../data/polling/topic.js';
 import { Abandoned } from '../errors.js';

@@ -1,3 +1,4 @@
+// What all transports of subscriptions share: the count of connections, and the executions that equal subscriptions join.
 import { createHash } from 'node:crypto';
 import type { AcceptedScopes, Scope } from '../auth/credentials.js';
 import { BadUserInput, RateLimited } from '../errors.js';

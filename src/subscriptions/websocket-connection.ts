@@ -1,3 +1,4 @@
+// One WebSocket: the server's side of graphql-transport-ws, with the operations that run on it.
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Credential } from '../auth/credentials.js';

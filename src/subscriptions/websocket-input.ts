@@ -1,3 +1,4 @@
+// What a client sends on one WebSocket: counted while it arrives, then handled in turns.
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { bytesTaken } from '../http/connections.js';

@@ -1,3 +1,4 @@
+// Takes upgrade requests, and opens the WebSockets.
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';

@@ -1,3 +1,4 @@
+// Serves GraphiQL to browsers.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

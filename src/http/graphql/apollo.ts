@@ -1,3 +1,4 @@
+// Answers the GraphQL requests that were read and admitted, with Apollo Server.
 import { ApolloServer, type ApolloServerPlugin, type GraphQLResponse, HeaderMap } from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,

@@ -1,3 +1,4 @@
+// Writes the parts of a response with `@defer`.
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { GraphQLError, GraphQLFormattedError } from 'graphql';

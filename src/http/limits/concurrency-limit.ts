@@ -1,3 +1,4 @@
+// How many operations are executed at once: as many as the event loop can serve in time, with a share for each client.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Config } from '../../config/config.js';
 import { standingQueueMs } from '../../lib/run.js';

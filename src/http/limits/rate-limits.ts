@@ -1,3 +1,4 @@
+// Counts requests per minute of addresses, credentials and teams, over the whole fleet where there is Redis.
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
 import type { ClientLimits } from '../../auth/teams.js';

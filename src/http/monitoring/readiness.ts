@@ -1,3 +1,4 @@
+// Whether this process is alive and ready, for probes and for Prometheus.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { metricsFor } from '../../observability/open-metrics.js';
 

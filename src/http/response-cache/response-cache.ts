@@ -1,3 +1,4 @@
+// Answers a request with the stored response to an equal one of the same credential.
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';

@@ -1,3 +1,4 @@
+// Where responses are stored: in memory and in Redis, with what makes them invalid.
 import type { IncomingHttpHeaders, OutgoingHttpHeader } from 'node:http';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';

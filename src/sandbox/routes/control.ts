@@ -1,3 +1,4 @@
+// Endpoints with which a person or another process controls the sandbox.
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { CallLog } from '../calls.js';

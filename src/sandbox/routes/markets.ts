@@ -1,3 +1,4 @@
+// The service's endpoints for markets.
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { csvOf } from '../csv.js';

@@ -1,3 +1,4 @@
+// Makes the events and observations of the sandbox, the same ones at each start.
 import { hexOf } from '../ids.js';
 import type { Direction, MarketEvent, Observation, Operator } from '../resources.js';
 import { EMBEDDINGS_MODEL, lazyEmbeddingOf } from './embedding.js';

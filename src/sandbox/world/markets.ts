@@ -1,3 +1,4 @@
+// Makes the markets and companies of the sandbox, the same ones at each start.
 import type { SearchCriteria } from '../criteria.js';
 import type { Company, CompanyReviewStatus, EsgRecord, MarketRecord, Topic } from '../resources.js';
 import data from './markets.json' with { type: 'json' };

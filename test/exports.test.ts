@@ -921,6 +921,7 @@ describe('the response of an endpoint', () => {
     ['4,000 values', `[${'0,'.repeat(4_000 - 4)}0]`],
     ['4,000 members', `{${Array.from({ length: 4_000 - 3 }, (_, index) => `"m${index}":0`).join()}}`],
     ['16 levels', `${'['.repeat(15)}${']'.repeat(15)}`],
+    ['17 brackets in a text', `"${'['.repeat(17)}"`],
     ['a number of 1,024 digits', '1'.repeat(1_024)],
   ];
 

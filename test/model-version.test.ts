@@ -15,7 +15,7 @@ const models: Readonly<Record<number, string>> = {
   3: 'DWXMdN0zmU9L',
   4: 'XG6nE-RyoGLs',
   5: 'WBtfiIfxP3dg',
-  6: '9joAbrzi2Gum',
+  6: 'k5F5JkkyfSGt',
 };
 
 /** The clients and feeds of the domains, and the formats of cache entries and messages. */

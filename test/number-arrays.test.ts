@@ -6,7 +6,7 @@ import { Exchange } from '../src/data/upstream/exchange.js';
 import { parseReply, type Reply, replyText } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { UpstreamInvalidResponse } from '../src/errors.js';
-import { cutNumberArrays, flatArrays, quoteNumberArrays } from '../src/lib/json.js';
+import { cutFromText, cutNumberArrays, flatArrays, quoteNumberArrays } from '../src/lib/json.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
@@ -127,6 +127,7 @@ test('a cut body is what JSON.parse gives, with null for each flat array under t
   fc.assert(
     fc.property(document, text => {
       expect(JSON.parse(cut(text))).toEqual(replaced(text, () => null));
+      expect(JSON.parse(cutFromText(text, member))).toEqual(replaced(text, () => null));
     }),
     runs,
   );

@@ -33,11 +33,12 @@ export class ResponseVector {
 /**
  * Serializes a result as bytes. Most bytes of a response with a hundred vectors are theirs: they are neither copied nor hashed again.
  * @param claim counts the memory of the response from now on.
+ * @param counted the length of the JSON as `lengthOf` and `sizeOf` count it; NaN where it is not known.
  * @returns JSON in UTF-8, of which each vector is a part of its own, its length, and what identifies these bytes in any process.
  * @throws QueryTooComplex if the response is too large; Overloaded, RateLimited if there is no memory for it. Both before it is serialized.
  */
-export function responseBytes(result: unknown, claim?: Claim) {
-  const { pieces, vectors } = serialize(result, claim);
+export function responseBytes(result: unknown, claim?: Claim, counted = Number.NaN) {
+  const { pieces, vectors } = serialize(result, claim, counted);
   // JSON never contains this character unescaped.
   const digest = hash('sha1', [...pieces, ...vectors.map(vector => vector.digest)].join('\0'), 'base64url');
   return { ...reserved(partsOf(pieces, vectors), claim), digest };
@@ -78,6 +79,13 @@ const maxBytesOfCharacter = 3;
 
 const tooLarge = (bytes: number) => new QueryTooComplex('bytes of the response', bytes, maxSerialized);
 
+/** Of a value without others in it, in characters of JSON. An object is not known here: NaN. */
+export function lengthOf(value: unknown): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value === 'object' && value !== null) return Number.NaN;
+  return typeof value === 'number' && !Number.isInteger(value) ? 18 : 6;
+}
+
 /**
  * The approximate size of a result's JSON in bytes: its characters, as if none of them had to be escaped.
  * @throws QueryTooComplex if it is larger than what may be serialized at once.
@@ -86,10 +94,8 @@ function sizeOf(result: unknown): number {
   let text = 0;
   let vectors = 0;
   function add(value: unknown): void {
-    if (typeof value === 'string') text += value.length + 2;
-    else if (value instanceof ResponseVector) vectors += value.length;
-    else if (typeof value !== 'object' || value === null)
-      text += typeof value === 'number' && !Number.isInteger(value) ? 18 : 6;
+    if (value instanceof ResponseVector) vectors += value.length;
+    else if (typeof value !== 'object' || value === null) text += lengthOf(value);
     else if (Array.isArray(value)) {
       text += value.length + 2;
       for (const item of value) add(item);
@@ -107,8 +113,8 @@ function sizeOf(result: unknown): number {
 }
 
 /** The JSON of a result without its vectors, which belong between the pieces. */
-function serialize(result: unknown, claim: Claim | undefined) {
-  const size = sizeOf(result);
+function serialize(result: unknown, claim: Claim | undefined, counted = Number.NaN) {
+  const size = counted <= maxSerialized ? counted : sizeOf(result);
   claim?.reserveResponse(size);
   const vectors: Vector[] = [];
   collected = vectors;

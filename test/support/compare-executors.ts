@@ -18,6 +18,7 @@ import {
 } from 'graphql';
 import { createPlanExecutor, type ExecutionInput } from '../../src/graphql/executor/execute.js';
 import { responseMessage } from '../../src/graphql/response-text.js';
+import type { Claim } from '../../src/lib/memory-budget.js';
 import { createSchema } from '../../src/schema.js';
 import { faultyContext } from './faulty-context.js';
 import { randomVariables } from './random-queries.js';
@@ -98,13 +99,23 @@ async function run(
 ): Promise<Outcome | undefined> {
   resolverCalls = [];
   const { context, calls } = faultyContext(schema, seed, trouble);
-  const result = await executor({ document, operationName, variables, context });
+  const counted = { length: Number.NaN };
+  const result = await executor({ document, operationName, variables, context, counted });
   if (result === undefined) return undefined;
+  // NaN: it has a value that only `responseBytes` can count.
+  if (result.errors === undefined && counted.length > 0) expect(counted.length).toBe(sizeOf(result.data));
   return {
     data: responseMessage({ data: result.data }).parts.join(''),
     calls: [...calls, ...resolverCalls],
     errors: errorsByNull(result),
   };
+}
+
+/** What is reserved for a response before it is serialized. */
+function sizeOf(data: unknown): number | undefined {
+  const reserved: number[] = [];
+  responseMessage(data, { reserveResponse: bytes => reserved.push(bytes) } as Partial<Claim> as Claim);
+  return reserved[0];
 }
 
 /**

@@ -4,6 +4,7 @@ import { releaseArrayBuffers, type UnreadableBody } from '../../lib/body.js';
 import {
   type BoundedJson,
   boundedJson,
+  cutFromText,
   cutNumberArrays,
   flatArrays,
   type JsonBounds,
@@ -87,7 +88,8 @@ export function replyText({ headers, body, unreadable }: Reply, { family, vector
   if (unreadable !== undefined)
     throw new UpstreamInvalidResponse(`The service's response cannot be read. ${unreadable.message}`);
   const bounds = bodyBoundsOf(family);
-  const arrays = vectors === undefined ? [] : flatArrays(body, vectors.member);
+  const isCutLater = body.length <= maxShort && vectors?.wanted === false;
+  const arrays = vectors === undefined || isCutLater ? [] : flatArrays(body, vectors.member);
   let otherBytes = body.length;
   for (const { from, to } of arrays) otherBytes -= to + 1 - from;
   if (otherBytes > bounds.otherBytes) throw responseTooLarge();
@@ -95,8 +97,11 @@ export function replyText({ headers, body, unreadable }: Reply, { family, vector
   const text = boundedJson(bytes, bounds);
   if (typeof text !== 'string') throw responseTooLarge();
   releaseArrayBuffers([body]);
-  return text;
+  return isCutLater ? cutFromText(text, vectors.member) : text;
 }
+
+/** In bytes. */
+const maxShort = 1_024;
 
 const jsonType = /^[^;]*[/+]json\s*(?:;|$)/i;
 

@@ -81,7 +81,7 @@ const unknownTimes = timestamps.parse({});
 
 const reference = z
   .object({ _id: text, title: text, url: parse.tolerant('Event.references.url', parse.webUrl) })
-  .transform(({ _id, ...rest }) => ({ id: _id, ...rest }));
+  .transform(({ _id, title, url }) => ({ id: _id, title, url }));
 
 const keyword = z.object({
   keyword: parse.tolerant('Event.eventSearchKeywords.keyword', text),
@@ -107,13 +107,20 @@ const event = z
     lastUpdated: parse.readable('Event.lastUpdated', parse.utcTime),
     taxonomicMatches: parse.tolerant('Event.taxonomicMatches', taxonomicMatches),
   })
-  .transform(({ _id, taxonomicMatches, timestamps, ...rest }) => ({
-    id: _id,
-    ...rest,
-    timestamps: timestamps ?? unknownTimes,
-    affectedDatapoints: taxonomicMatches?.affectedDatapoints ?? [],
-    alertTypes: taxonomicMatches?.alertTypes ?? [],
-    impactedEntities: taxonomicMatches?.impactedEntities ?? [],
+  // Each member by its name: V8 copies the rest of an object ten times as slowly.
+  .transform(event => ({
+    id: event._id,
+    title: event.title,
+    summary: event.summary,
+    vectorIndex: event.vectorIndex,
+    eventSearchKeywords: event.eventSearchKeywords,
+    relevantEntities: event.relevantEntities,
+    references: event.references,
+    lastUpdated: event.lastUpdated,
+    timestamps: event.timestamps ?? unknownTimes,
+    affectedDatapoints: event.taxonomicMatches?.affectedDatapoints ?? [],
+    alertTypes: event.taxonomicMatches?.alertTypes ?? [],
+    impactedEntities: event.taxonomicMatches?.impactedEntities ?? [],
   }));
 
 /** An Event (docs/upstream-api.md: Event), with `taxonomicMatches` flattened. */

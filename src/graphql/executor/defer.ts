@@ -194,13 +194,14 @@ class Delivery {
   }
 
   #finish(group: Group, result: PlanResult): void {
-    if (result.data !== null) {
+    const { data, errors } = result.whole;
+    if (data !== null) {
       group.result = result;
       this.#add(result.deferred);
     }
     for (const fragment of group.of) {
       fragment.unfinished.delete(group);
-      if (result.data === null) fragment.errors ??= result.errors ?? [];
+      if (data === null) fragment.errors ??= errors ?? [];
       else fragment.finished.push(group);
       this.#completeIfFinished(fragment);
     }
@@ -216,8 +217,8 @@ class Delivery {
     this.#part.completed.push({ id, ...(errors && { errors }) });
     if (errors !== undefined) return;
     for (const group of finished) {
-      if (group.result?.data == null) continue;
-      const { data, errors: nulled } = group.result;
+      const { data, errors: nulled } = group.result?.whole ?? {};
+      if (data == null) continue;
       const subPath = responsePathAsArray(group.at).slice(responsePathAsArray(at).length);
       this.#part.incremental.push({
         id,

@@ -31,6 +31,8 @@ export interface ExecutionInput {
   readonly turn?: (() => Promise<void>) | undefined;
   /** Whose turn it is where the operation is not planned yet. */
   readonly client?: string | undefined;
+  /** Gets the length of the planned data as JSON, in bytes. Without errors, `responseBytes` can take it for the whole. */
+  readonly counted?: { length: number };
   /** Whether the client takes a result in parts. If not, `@defer` changes nothing. */
   readonly defers?: boolean;
 }
@@ -88,7 +90,7 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
   }
 
   const executePlanned = (given: ExecutionInput) => {
-    const { document, operationName, context, rootValue, turn, client, defers = false } = given;
+    const { document, operationName, context, rootValue, turn, client, counted, defers = false } = given;
     const operation = getOperationAST(document, operationName);
     if (operation == null || operation.operation === OperationTypeNode.MUTATION) return undefined;
     const definitions = operation.variableDefinitions ?? [];
@@ -105,8 +107,8 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     const plan = () => planOperation({ schema, fragments, operation, variables }, isDeferred);
     return andThen(ofDocument.get(key) ?? runYielding(client, plan), planned => {
       ofDocument.set(key, planned);
-      const input = { schema, fragments, operation, variables, context, turn, errors: { left: maxErrors } };
-      return andThen(runPlan(planned.root, input, rootValue), ({ deferred, ...whole }) =>
+      const input = { schema, fragments, operation, variables, context, turn, counted, errors: { left: maxErrors } };
+      return andThen(runPlan(planned.root, input, rootValue), ({ deferred, whole }) =>
         deferred.length === 0 ? whole : withLaterParts(whole, deferred, input),
       );
     });

@@ -27,6 +27,8 @@ import { fieldOf, isSkipped } from '../input.js';
 export interface ObjectPlan {
   readonly fields: readonly FieldPlan[];
   readonly Response: new () => Record<string, unknown>;
+  /** What a response object takes in JSON besides its values, in characters. */
+  readonly length: number;
   /** Undefined: nothing is executed later. */
   readonly deferred: DeferPlan | undefined;
 }
@@ -61,13 +63,19 @@ export interface FieldPlan {
   /** Undefined: the value is the property of the same name. */
   readonly resolve: GraphQLFieldResolver<unknown, unknown> | undefined;
   readonly value: ValuePlan;
-  /** Whether a string property goes into the response unchanged. */
-  readonly isPlainText: boolean;
+}
+
+export interface LeafPlan {
+  readonly nonNull: boolean;
+  readonly kind: 'leaf';
+  readonly type: GraphQLLeafType;
+  /** Whether a string goes into the response unchanged. */
+  readonly isText: boolean;
 }
 
 /** How a resolved value is turned into a value of the response. */
 export type ValuePlan = { readonly nonNull: boolean } & (
-  | { readonly kind: 'leaf'; readonly type: GraphQLLeafType }
+  | LeafPlan
   | { readonly kind: 'list'; readonly item: ValuePlan }
   | { readonly kind: 'object'; readonly object: ObjectPlan }
   | {
@@ -130,6 +138,7 @@ export function planOperation(
     const planOf = (own: readonly FieldPlan[], deferred?: DeferPlan) => ({
       fields: own,
       Response: responseClass(),
+      length: own.reduce((sum, { key }) => sum + key.length + 4, 2),
       deferred,
     });
     if (selection.deferred.length === 0 && groups.size === 0) return planOf(fields);
@@ -181,9 +190,7 @@ export function planOperation(
       selectionSet === undefined ? [] : { node: selectionSet, within },
     );
     const value = planValue(definition.type, sets, now);
-    const { resolve } = definition;
-    const isPlainText = resolve === undefined && value.kind === 'leaf' && textScalars.has(value.type);
-    return { key, name: definition.name, definition, parentType, nodes, resolve, value, isPlainText };
+    return { key, name: definition.name, definition, parentType, nodes, resolve: definition.resolve, value };
   }
 
   function planValue(
@@ -194,7 +201,7 @@ export function planOperation(
   ): ValuePlan {
     if (isNonNullType(type)) return planValue(type.ofType, sets, now, true);
     if (isListType(type)) return { kind: 'list', nonNull, item: planValue(type.ofType, sets, now) };
-    if (isLeafType(type)) return { kind: 'leaf', nonNull, type };
+    if (isLeafType(type)) return { kind: 'leaf', nonNull, type, isText: textScalars.has(type) };
     if (isObjectType(type)) return { kind: 'object', nonNull, object: planObject(type, sets, now) };
     const objects = schema.getPossibleTypes(type).map(each => [each.name, planObject(each, sets, now)] as const);
     return { kind: 'abstract', nonNull, type, objects: new Map(objects) };

@@ -2,6 +2,7 @@
 import { isIterableObject } from '@graphql-tools/utils';
 import {
   defaultTypeResolver,
+  type ExecutionResult,
   GraphQLError,
   type GraphQLResolveInfo,
   getArgumentValues,
@@ -11,8 +12,9 @@ import {
 import { isLeftOut, isUnreadable } from '../../data/parsing.js';
 import { QueryTooComplex, RecordLeftOut } from '../../errors.js';
 import type { MaybePromise } from '../../lib/run.js';
+import { lengthOf } from '../response-text.js';
 import { cannotBeRead } from '../scalars.js';
-import type { DeferPlan, FieldPlan, ObjectPlan, PlannableOperation, ValuePlan } from './plan.js';
+import type { DeferPlan, FieldPlan, LeafPlan, ObjectPlan, PlannableOperation, ValuePlan } from './plan.js';
 
 /** Errors of one response that are reported. To make and format one takes about 50 µs. */
 export const maxErrors = 200;
@@ -27,6 +29,8 @@ export interface PlanInput extends PlannableOperation {
   readonly errors: { left: number };
   /** See `ExecutionInput`. */
   readonly turn?: (() => Promise<void>) | undefined;
+  /** See `ExecutionInput`. */
+  readonly counted?: { length: number } | undefined;
 }
 
 /** What an execution left for later at one object of its result. */
@@ -39,8 +43,7 @@ export interface DeferredObject {
 }
 
 export interface PlanResult {
-  readonly data: Record<string, unknown> | null;
-  readonly errors?: readonly GraphQLError[];
+  readonly whole: ExecutionResult;
   /** Outer objects first. */
   readonly deferred: readonly DeferredObject[];
 }
@@ -88,6 +91,8 @@ class PlanExecution {
   readonly #deferred: DeferredObject[] = [];
   readonly #arguments = new Map<FieldPlan, Record<string, unknown>>();
   #data: Record<string, unknown> | null = null;
+  /** Of the data as JSON, as `responseBytes` counts it. */
+  #length = 0;
   #isNulled = false;
   #waitingFor = 0;
   #finish: ((result: PlanResult) => void) | undefined;
@@ -112,27 +117,31 @@ class PlanExecution {
 
   #result(): PlanResult {
     const data = this.#isNulled ? null : this.#data;
-    const deferred = this.#deferred.filter(({ at }) => !this.#isBelowNull(at));
+    const deferred =
+      this.#deferred.length === 0 ? this.#deferred : this.#deferred.filter(({ at }) => !this.#isBelowNull(at));
     // A fragment without data is a failed one only with an error.
     if (data === null && this.#errors.length === 0) this.#errors.push(moreErrors);
-    return { ...(this.#errors.length > 0 && { errors: this.#errors }), data, deferred };
+    const { counted } = this.#input;
+    if (counted !== undefined) counted.length = this.#length;
+    return { whole: this.#errors.length > 0 ? { errors: this.#errors, data } : { data }, deferred };
   }
 
   #object(
-    { fields, Response, deferred }: ObjectPlan,
+    { fields, Response, length, deferred }: ObjectPlan,
     source: unknown,
     prev: ResponsePosition | undefined,
   ): Record<string, unknown> {
     const response = new Response();
+    this.#length += length;
     if (deferred !== undefined) this.#deferred.push({ plan: deferred, source, at: prev });
     const object = typeof source === 'object' && source !== null ? (source as Record<string, unknown>) : undefined;
     const waitingBefore = this.#waitingFor;
     for (const field of fields) {
       const { key } = field;
-      if (field.isPlainText && object !== undefined) {
-        const text = object[field.name];
-        if (typeof text === 'string' || (text === null && !field.value.nonNull)) {
-          response[key] = text;
+      if (field.resolve === undefined && field.value.kind === 'leaf' && object !== undefined) {
+        const leaf = this.#leaf(field.value, object[field.name]);
+        if (leaf !== undefined) {
+          response[key] = leaf;
           continue;
         }
       }
@@ -161,6 +170,11 @@ class PlanExecution {
     if (!isIterableObject(values)) {
       throw new GraphQLError(`Expected Iterable, but did not find one for field "${coordinateOf(field)}".`);
     }
+    if (item.kind === 'leaf' && item.isText && Array.isArray(values) && values.every(isText)) {
+      this.#length += values.length + 2;
+      for (const text of values) this.#length += lengthOf(text);
+      return values;
+    }
     const items: unknown[] = [];
     const container = items as unknown as Container;
     let index = 0;
@@ -184,7 +198,22 @@ class PlanExecution {
         this.#fail(error, field, at);
       }
     }
+    this.#length += items.length + 2;
     return items;
+  }
+
+  /** What becomes of a property that a scalar can hold; undefined for any other, which needs a position: a promise may set it, or an error names it. */
+  #leaf({ nonNull, type, isText }: LeafPlan, value: unknown): unknown {
+    let leaf = value;
+    if (typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && !isText)) {
+      try {
+        leaf = type.serialize(value) ?? undefined;
+      } catch {
+        return undefined;
+      }
+    } else if (typeof value !== 'string' && (value !== null || nonNull)) return undefined;
+    this.#length += lengthOf(leaf);
+    return leaf;
   }
 
   /**
@@ -192,7 +221,7 @@ class PlanExecution {
    * promise settles. @throws if the value cannot be completed.
    */
   #valueAt(field: FieldPlan, plan: ValuePlan, at: ResponsePosition, value: unknown): unknown {
-    if (!isPromise(value)) return this.#complete(field, plan, at, value);
+    if (!isPromise(value, field.resolve !== undefined)) return this.#complete(field, plan, at, value);
     this.#waitingFor += 1;
     const { turn } = this.#input;
     const promise = Promise.resolve(value);
@@ -260,6 +289,7 @@ class PlanExecution {
   #complete(field: FieldPlan, plan: ValuePlan, at: ResponsePosition, value: unknown): unknown {
     if (value instanceof Error) throw value;
     if (value === null || value === undefined) {
+      this.#length += lengthOf(null);
       if (!plan.nonNull) return null;
       throw new Error(`Cannot return null for non-nullable field ${coordinateOf(field)}.`);
     }
@@ -267,6 +297,7 @@ class PlanExecution {
       case 'leaf': {
         const serialized = plan.type.serialize(value);
         if (serialized == null) throw new Error(`${plan.type}.serialize returned no value`);
+        this.#length += lengthOf(serialized);
         return serialized;
       }
       case 'list':
@@ -325,6 +356,10 @@ function coordinateOf({ parentType, definition }: FieldPlan): string {
   return `${parentType.name}.${definition.name}`;
 }
 
-function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function';
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+/** Only what a resolver returned may hold a promise of a library: to look for `then` in all values takes longer than to complete most of them. */
+function isPromise(value: unknown, isResolved: boolean): value is PromiseLike<unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  return value instanceof Promise || (isResolved && typeof (value as PromiseLike<unknown>).then === 'function');
 }

@@ -107,9 +107,9 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
 class WrittenResponse {
   readonly bytes: ResponseBytes | Error;
 
-  constructor(result: object, claim: Claim | undefined) {
+  constructor(result: object, claim: Claim | undefined, counted: number) {
     try {
-      this.bytes = responseBytes(result, claim);
+      this.bytes = responseBytes(result, claim, counted);
     } catch (error) {
       this.bytes = error as Error;
     }
@@ -188,7 +188,8 @@ function createApolloPlugin(
           const defers = acceptsParts(http?.headers.get('accept'));
           const { metadata } = context;
           const client = services.acceptedScopes.turnOf(metadata.operation.scope);
-          const input = { document, operationName, variables, context, client, defers };
+          const counted = { length: Number.NaN };
+          const input = { document, operationName, variables, context, client, defers, counted };
           const executed = executeOperation({ schema, executePlanned }, input);
           const result = executed instanceof Promise ? await executed : executed;
           const { data = null, errors, deferred } = result;
@@ -198,10 +199,15 @@ function createApolloPlugin(
             return inPlaceOfData(inParts, new HeaderMap([['content-type', partsContentType]]));
           }
           // Errors first, as Apollo has them.
-          const whole = { errors: errors && formatAll(errors, context), data };
+          const whole: FormattedResult & { readonly data: unknown } = {
+            errors: errors && formatAll(errors, context),
+            data,
+          };
           complete(whole, metadata);
+          // What stands beside the data is not counted.
+          if ((whole.errors ?? whole.extensions) !== undefined) counted.length = Number.NaN;
           // Written at once, while the processor's caches have what it is made of.
-          return inPlaceOfData(new WrittenResponse(whole, metadata.claim));
+          return inPlaceOfData(new WrittenResponse(whole, metadata.claim, counted.length));
         },
 
         async willSendResponse({ request, response, contextValue: { metadata } }) {

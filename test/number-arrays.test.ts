@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Dispatcher } from 'undici';
@@ -6,6 +7,7 @@ import { Exchange } from '../src/data/upstream/exchange.js';
 import { parseReply, type Reply, replyText } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { UpstreamInvalidResponse } from '../src/errors.js';
+import { releaseArrayBuffers } from '../src/lib/body.js';
 import { cutFromText, cutNumberArrays, flatArrays, quoteNumberArrays } from '../src/lib/json.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { cpuTimeOf } from './support/cpu-time.js';
@@ -381,6 +383,13 @@ describe('the JSON of a reply', () => {
       expect(() => read(reply(text), { ...request, vectors: { member, wanted } })).toThrow(UpstreamInvalidResponse);
     }
   });
+});
+
+test('the memory of a large body is given back, also with that of one from the pool of Node', async () => {
+  const [pooled, large] = [24, 64].map(kib => Buffer.concat([Buffer.alloc(1_024 * kib)])) as [Buffer, Buffer];
+  releaseArrayBuffers([pooled, large]);
+  await nextTurn();
+  expect(large.length).toBe(0);
 });
 
 describe('vectors over a gateway', () => {

@@ -30,8 +30,8 @@ export class Chunks {
   }
 }
 
-/** In bytes. Freeing less saves little. */
-const freeThreshold = 16 * 1024;
+/** In bytes. Freeing less saves little, and what is smaller than half of Node's pool may be a part of it, which cannot be transferred. */
+const freeThreshold = Math.max(16 * 1024, Buffer.poolSize / 2);
 
 const closed = new MessageChannel().port1;
 closed.close();
@@ -43,7 +43,7 @@ closed.close();
  */
 export function releaseArrayBuffers(buffers: readonly Buffer[]): void {
   const memory = new Set<ArrayBuffer>();
-  for (const { buffer } of buffers) if (buffer.byteLength >= freeThreshold) memory.add(buffer as ArrayBuffer);
+  for (const { buffer, length } of buffers) if (length >= freeThreshold) memory.add(buffer as ArrayBuffer);
   if (memory.size === 0) return;
   queueMicrotask(() => {
     try {

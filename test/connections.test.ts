@@ -138,6 +138,15 @@ describe('a body that is refused before it has arrived', () => {
     },
   );
 
+  test('in more than 20,000 chunks gets the refusal, too', async () => {
+    const chunks = `${'1\r\n \r\n'.repeat(30_000)}0\r\n\r\n`;
+    const raw = rawConnection(gateway.url, head('/graphql', [json, 'transfer-encoding: chunked']) + chunks);
+    await Promise.race([raw.ended, raw.closed]);
+    expect(raw.statuses()).toEqual([413]);
+    expect(raw.received()).toContain('20000 chunks');
+    raw.socket.destroy();
+  });
+
   test('is read on for a while only', async () => {
     const raw = rawConnection(gateway.url, head('/graphql', [json, 'content-length: 1000000000000']));
     let sent = 0;
@@ -253,6 +262,24 @@ describe('an upgrade to WebSocket', () => {
     expect(raw.statuses()).toEqual([400]);
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
     expect(metrics).toMatch(/gateway_requests_total\{transport="websocket",operation="none",outcome="BAD_REQUEST"\} 1/);
+  });
+
+  test.each(['12', ''])('of version %j is told which version there is', async version => {
+    const headers = toWebSocket('graphql-transport-ws').map(line => line.replace(/(version: ).*/, `$1${version}`));
+    const raw = rawConnection(gateway.url, get('/graphql', headers));
+    await raw.ended;
+    expect(raw.statuses()).toEqual([426]);
+    expect(raw.received()).toMatch(/^sec-websocket-version: 13\r$/im);
+    expect(raw.received()).toMatch(/^upgrade: websocket\r$/im);
+    raw.socket.destroy();
+  });
+
+  test('in HTTP/1.0 is ignored, as HTTP demands', async () => {
+    const handshake = get('/graphql', toWebSocket('graphql-transport-ws')).replace('HTTP/1.1', 'HTTP/1.0');
+    const raw = rawConnection(gateway.url, handshake);
+    await raw.ended;
+    expect(raw.statuses()).toEqual([400]);
+    raw.socket.destroy();
   });
 
   test('behind a request that is not answered yet waits for it', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { utcTime } from '../src/data/parsing.js';
-import { csvExport } from '../src/domains/companies/model.js';
+import { isUnreadable, utcTime } from '../src/data/parsing.js';
+import { csvExport, esgData, esgOf } from '../src/domains/companies/model.js';
 import { observation, eventPage as pageModel } from '../src/domains/events/model.js';
 import { marketRecord } from '../src/domains/markets/model.js';
 import { boundedJson } from '../src/lib/json.js';
@@ -880,6 +880,28 @@ test('what the specification does not name is ignored, or kept as an attribute',
   await over({ body: { data: [{ domain: 'a.example', score: 3, more: { x: null } }] } });
   const market = await gateway.query('{ market(id: 1) { companies { nodes { score attributes } } } }');
   expect(market.data.market.companies.nodes).toEqual([{ score: 3, attributes: { more: { x: null } } }]);
+});
+
+test('a number that is too large for JavaScript is an error of the JSON that has it, and stays one in Redis', async () => {
+  const esg =
+    '{"a.example":{"deep":[{"x":1e400}]},"list":[{"domain":"b.example","x":-1e400},{"domain":"c.example","x":1}]}';
+  const bad = '{"domain":"b.example","more":{"x":[[-1e400]]}}';
+  const companies = `{"data":[{"domain":"a.example","more":1},${bad},{"domain":"c.example","more":2}]}`;
+  service = fakeWire(({ url }) => ({ body: url.pathname.endsWith('/esg') ? esg : companies }));
+  gateway = await startGateway({ wire: service.wire });
+  const { data, errors } = await gateway.query('{ market(id: 1) { esg companies { nodes { attributes esg } } } }');
+  const nodes = [
+    { attributes: { more: 1 }, esg: null },
+    { attributes: null, esg: null },
+    { attributes: { more: 2 }, esg: { domain: 'c.example', x: 1 } },
+  ];
+  expect(data).toEqual({ market: { esg: null, companies: { nodes } } });
+  const found = errors?.map(({ path, extensions }) => `${path?.slice(1).join('.')} ${extensions.code}`).sort();
+  const paths = ['companies.nodes.0.esg', 'companies.nodes.1.attributes', 'companies.nodes.1.esg', 'esg'];
+  expect(found).toEqual(paths.map(path => `${path} UPSTREAM_INVALID_RESPONSE`));
+
+  const stored = JSON.parse(JSON.stringify(esgData.parse(JSON.parse(esg))));
+  for (const domain of ['a.example', 'b.example']) expect(isUnreadable(esgOf(stored, domain))).toBe(true);
 });
 
 describe('a body', () => {

@@ -105,6 +105,27 @@ test.each(['/graphql', '/graphql/stream'])('an empty parameter of a GET is as go
   expect(await read(`${none}&operationName=&variables=&extensions=`)).toBe(answer);
 });
 
+test.each(['/graphql', '/graphql/stream'])('an empty name of an operation is as good as none: %s', async path => {
+  const read = async (more: object) => {
+    const headers = {
+      ...demoHeaders,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    };
+    const body = JSON.stringify({ query: '{ __typename }', ...more });
+    return (await fetch(`${gateway.url}${path}`, { method: 'POST', headers, body })).text();
+  };
+  const answer = await read({});
+  expect(answer).toContain('{"data":{"__typename":"Query"}}');
+  expect(await read({ operationName: '' })).toBe(answer);
+});
+
+test('HEAD opens no stream', async () => {
+  const headers = { ...demoHeaders, accept: 'text/event-stream' };
+  const { status } = await fetch(`${gateway.url}/graphql/stream?query=%7B__typename%7D`, { method: 'HEAD', headers });
+  expect(status).toBe(405);
+});
+
 test.each(['/graphql', '/graphql/stream', '/mcp'])('a body that is not UTF-8 is refused: %s', async path => {
   const body = Buffer.from('{"query":"{ __typename } # für"}', 'latin1');
   const headers = { ...demoHeaders, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };

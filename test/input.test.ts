@@ -585,6 +585,19 @@ describe('the argument of an error that GraphQL itself finds', () => {
 
   const target = (value: string) =>
     `mutation { reviewCompanies(input: { marketId: 1, reviewStatus: INCLUDE, target: ${value} }) { marketId } }`;
+  test.each([{}, { domains: null }])(
+    'names the variable of a member of a @oneOf that has no value: %j',
+    async given => {
+      const document = target('{ domains: $domains }').replace('mutation', 'mutation ($domains: [String!])');
+      expect((await gateway.query(document, given)).errors).toEqual([
+        expect.objectContaining({
+          message: 'A variable in "input.target.domains" is null or left out, but must have a value',
+          extensions: { code: 'BAD_USER_INPUT', argument: 'input.target.domains' },
+        }),
+      ]);
+    },
+  );
+
   test.each<[string, object]>([
     ['none', {}],
     ['all and domains', { domains: ['a.example'], all: true }],
@@ -645,7 +658,11 @@ describe('the argument of an error that GraphQL itself finds', () => {
     ['in place of a name', '{ "12345 String \\"12345" }', 'Syntax Error: Expected Name, found String.'],
     ['behind its place', '{ market(id: "1" 12345) { id } }', 'Syntax Error: Expected Name, found Int.'],
     ['in a block', '{ market(id: x """12345""") { id } }', 'Syntax Error: Expected Name, found BlockString.'],
-    ['beside a null variable', signIn('"12345"'), 'Argument "input" has an invalid value.'],
+    [
+      'beside a null variable',
+      signIn('"12345"'),
+      'A variable in "input.email" is null or left out, but must have a value',
+    ],
   ])('does not repeat a literal %s', async (_, document, message) => {
     const { errors } = await gateway.query(document, { x: null });
     expect(errors?.map(error => error.message)).toEqual([message]);

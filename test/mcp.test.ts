@@ -231,6 +231,16 @@ describe('the tools of the sandbox', () => {
     expect($defs).toEqual({ 0: { properties: { value: {}, count: { type: 'integer' } } } });
   });
 
+  test.each(['x', ''])('have no second page: %j', async cursor => {
+    for (const { body, headers } of [
+      { body: { ...list, params: { cursor } }, headers: {} },
+      modern({ ...list, params: { cursor } as never }),
+    ]) {
+      const { error }: Any = await (await sendMcp(gateway.url, body, { ...demoHeaders, ...headers })).json();
+      expect(error).toMatchObject({ code: -32_602 });
+    }
+  });
+
   test('say what their arguments may be', () => {
     const input = (name: string) => tools.find(tool => tool.name === name).inputSchema;
     const { properties, required } = input('findCompanies');

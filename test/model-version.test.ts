@@ -15,7 +15,7 @@ const models: Readonly<Record<number, string>> = {
   3: 'DWXMdN0zmU9L',
   4: 'XG6nE-RyoGLs',
   5: 'WBtfiIfxP3dg',
-  6: 'k5F5JkkyfSGt',
+  6: 'diME2nCYRMT0',
 };
 
 /** The clients and feeds of the domains, and the formats of cache entries and messages. */

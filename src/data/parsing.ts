@@ -209,6 +209,24 @@ export function listIn(body: unknown, member: string): unknown {
   return Array.isArray(content) ? content : content?.[member];
 }
 
+/** JSON of any form. An object with a number that is too large for JavaScript stands for one that cannot be read: in Redis, the number would be null. */
+export function readableJson<T>(value: T): T {
+  if (isReadable(value)) return value;
+  current?.fields.push('JSONObject');
+  return marked(value) as T;
+}
+
+const isReadable = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null
+    ? Object.values(value).every(isReadable)
+    : value !== Number.POSITIVE_INFINITY && value !== Number.NEGATIVE_INFINITY;
+
+const marked = (value: unknown): unknown => {
+  if (isReadable(value) || typeof value !== 'object' || value === null) return value;
+  const parts = Object.entries(value).map(([name, part]) => [name, marked(part)] as const);
+  return Array.isArray(value) ? parts.map(([, part]) => part) : { ...Object.fromEntries(parts), ...unreadable };
+};
+
 /** A record that the specification shows only in part: the known members, and all others under `attributes` (null if there are none). */
 export function withAttributes<T extends z.ZodObject>(known: T) {
   const members = new Set(Object.keys(known.shape));
@@ -219,6 +237,6 @@ export function withAttributes<T extends z.ZodObject>(known: T) {
       return z.NEVER;
     }
     const others = Object.entries(record).filter(([member]) => !members.has(member));
-    return { ...result.data, attributes: others.length === 0 ? null : Object.fromEntries(others) };
+    return { ...result.data, attributes: others.length === 0 ? null : readableJson(Object.fromEntries(others)) };
   });
 }

@@ -68,8 +68,13 @@ export function plainText(text: string, argument: string, maxLength = maxTextLen
   if (text.trim() === '') throw new BadUserInput(argument, 'must not be empty');
   if (text.length > maxLength) throw new BadUserInput(argument, `must be at most ${maxLength} characters`);
   if (!visible.test(text)) throw new BadUserInput(argument, 'must have a visible character');
-  // In place of half a surrogate pair, or of bytes that were no text: the service cannot find it.
-  if (/[\p{Cc}\ufffd]/u.test(text)) throw new BadUserInput(argument, 'must not contain control characters');
+  if (/\p{Cc}/u.test(text)) throw new BadUserInput(argument, 'must not contain control characters');
+  return wholeText(text, argument);
+}
+
+/** Text without what stands for half a surrogate pair, or for bytes that were no text: the service would take it for another text. @throws BadUserInput */
+export function wholeText(text: string, argument: string): string {
+  if (text.includes('\ufffd')) throw new BadUserInput(argument, 'must not contain U+FFFD, or half of a surrogate pair');
   return text;
 }
 

@@ -14,7 +14,7 @@ import { Refused } from './web-safety.js';
 
 /** The largest body of a request, in bytes. */
 export const maxBodyBytes = 1024 * 1024;
-/** A body in more chunks than this costs more to parse than its content is worth: its connection is destroyed. */
+/** A body in more chunks than this costs more to parse than its content is worth. */
 const maxPieces = 20_000;
 
 /** Answers a request, or passes it on. */
@@ -175,9 +175,8 @@ function collectBody(state: RequestState, resolve: (body: Buffer | Error) => voi
   on('data', chunk => {
     size += chunk.length;
     pieces += 1;
-    // A response would not stop the client: Node parses for as long as bytes arrive.
-    if (pieces > maxPieces) request.destroy();
     if (size > maxBodyBytes) throw tooLarge();
+    if (pieces > maxPieces) throw new Refused(413, `The body must arrive in at most ${maxPieces} chunks`);
     watch?.grew(size);
     chunks.add(chunk);
   });

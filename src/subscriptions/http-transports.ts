@@ -31,6 +31,7 @@ export function registerSse(
   app.route({
     url: path,
     method: ['GET', 'POST'],
+    exposeHeadRoute: false,
     async handler(request, reply) {
       if (!(request.headers.accept ?? '').includes('text/event-stream')) {
         throw new Refused(406, 'Accept must include text/event-stream');

@@ -87,7 +87,9 @@ export class Subscriptions {
     claim: Claim,
   ): Promise<Operation> {
     const { documentChecks } = this.deps;
-    const { operationName, variables } = request;
+    const { variables } = request;
+    // An empty one is as good as none, as in a query string.
+    const operationName = request.operationName || undefined;
     const query = documentChecks.documentText(request, info);
     if (query === undefined) throw new BadUserInput('query', 'is missing');
     const turn = this.deps.acceptedScopes.turnOf(client.scope);

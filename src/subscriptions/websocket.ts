@@ -23,6 +23,8 @@ const maxFragments = 64;
 /** Per frame: the buffers in which it arrives, each of which costs far more than a byte. */
 const maxChunks = 1024;
 
+const versionHeaders = { upgrade: 'websocket', connection: 'upgrade, close', 'sec-websocket-version': '13' };
+
 /**
  * Serves GraphQL over WebSocket (`graphql-transport-ws`) at `path`. An upgrade request goes through the hooks of the server like any other
  * request, up to the handler.
@@ -53,14 +55,21 @@ export function registerWebsocket(
     headers.push(`x-request-id: ${stateOf(request).operation.id}`);
   });
 
-  server.on('wsClientError', (_, __, request) => {
+  server.on('wsClientError', (error, _, request) => {
     const head = { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' };
     const body = JSON.stringify(refusalBody(path, 'The WebSocket handshake is not valid', { code: 'BAD_REQUEST' }));
-    stateOf(request).response.writeHead(400, head).end(body);
+    // The client may try again with the version that it is told (RFC 6455, 4.4).
+    const isOfVersion = error.message.includes('Sec-WebSocket-Version');
+    const { response } = stateOf(request);
+    response.writeHead(isOfVersion ? 426 : 400, { ...head, ...(isOfVersion && versionHeaders) }).end(body);
   });
 
-  const isClaimed = ({ method, url = '', headers }: IncomingMessage) =>
-    method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && pathOf(normalizedUrl(url)) === path;
+  // An upgrade in HTTP/1.0 must be ignored (RFC 9110, 7.8).
+  const isClaimed = ({ method, url = '', headers, httpVersion }: IncomingMessage) =>
+    httpVersion === '1.1' &&
+    method === 'GET' &&
+    headers.upgrade?.toLowerCase() === 'websocket' &&
+    pathOf(normalizedUrl(url)) === path;
   deps.connections.claimUpgrades(isClaimed, async (raw, socket, head) => {
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;

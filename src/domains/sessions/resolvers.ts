@@ -2,7 +2,7 @@ import type { Credential } from '../../auth/credentials.js';
 import type { Context } from '../../context.js';
 import { BadUserInput, Forbidden } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
-import { plainText } from '../../graphql/input.js';
+import { plainText, wholeText } from '../../graphql/input.js';
 import { embedSessionWrite } from './client.js';
 
 const maxEmailLength = 320;
@@ -18,7 +18,7 @@ export const sessionsResolvers: Resolvers = {
   Mutation: {
     async signIn(_, { input }, { session, teams, metadata }) {
       const email = plainText(input.email.trim(), 'input.email', maxEmailLength);
-      const { password } = input;
+      const password = wholeText(input.password, 'input.password');
       if (password === '' || password.length > maxPasswordLength) {
         throw new BadUserInput('input.password', `must be 1 to ${maxPasswordLength} characters`);
       }

@@ -186,7 +186,10 @@ function keepDeclared(variables: Record<string, unknown>, definitions: readonly 
 
 function badNull(error: GraphQLError): GraphQLError {
   const argument = executedArgumentOf(error);
-  return argument === undefined ? error : badValue(error.message, argument, error.nodes);
+  if (argument === undefined) return error;
+  const isWithin = error.message.includes(' has invalid value ');
+  const message = isWithin ? `A variable in "${argument}" is null or left out, but must have a value` : error.message;
+  return badValue(message, argument, error.nodes);
 }
 
 /** Characters. Far more than a value of an enum or the name of a member. */

@@ -68,10 +68,11 @@ export function toApolloRequest({ method, url, headers, body }: FastifyRequest):
   return { method, headers: map, body, search: query === -1 ? '' : url.slice(query) };
 }
 
-/** Puts the text of a trusted document in place of its hash. @throws what `documentText` throws. */
+/** Puts the text of a trusted document in place of its hash. An empty name is as good as none, as in a query string. @throws what `documentText` throws. */
 function readBody(request: HTTPGraphQLRequest, documentText: DocumentText): void {
-  const { body } = request;
-  const params: Record<string, unknown> = { ...(typeof body === 'object' && !Array.isArray(body) && body) };
+  const body = request.body as Record<string, unknown> | null | undefined;
+  if (body?.operationName === '') body.operationName = null;
+  const params = { ...(typeof body === 'object' && !Array.isArray(body) && body) };
   const text = documentText(params);
   if (text === undefined || givenHash(params) === undefined) return;
   const { extensions: _, documentId: __, ...rest } = params;

@@ -99,7 +99,11 @@ function createServer(host: ToolHost, isStream: boolean): Server {
       cacheHints: { 'tools/list': cacheHint, 'server/discover': cacheHint },
     },
   );
-  server.setRequestHandler('tools/list', () => ({ tools: [...host.tools] }));
+  server.setRequestHandler('tools/list', ({ params }) => {
+    if (params?.cursor !== undefined)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such cursor');
+    return { tools: [...host.tools] };
+  });
   server.setNotificationHandler('notifications/cancelled', ({ params: { requestId } }) => {
     if (requestId !== undefined) host.cancel(requestId);
   });

@@ -1,4 +1,4 @@
-// npm run bench [-- --gate] [--only <workload>] [--rounds <number>] [--quick]
+// npm run bench [-- --gate] [--only <workload>] [--rounds <number>] [--quick] [--before <directory>]
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -21,6 +21,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true },
     rounds: { type: 'string', default: '5' },
     quick: { type: 'boolean', default: false },
+    before: { type: 'string' },
   },
 });
 const startedAt = Date.now();
@@ -37,10 +38,14 @@ const isWanted = name => values.only === undefined || values.only.includes(name)
 const print = text => process.stdout.write(`${text}\n`);
 const say = line => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
 
+// A gateway of another directory, which `npm run build` has built, in the place of all others.
+if (values.before !== undefined) process.env.BENCH_BEFORE = values.before;
+const entrantsOf = workload => (values.before === undefined ? workload.variants : ['ours', 'ours-before']);
+
 /** @type {import('./lib/steady.mjs').Pace} */
 const pace = values.quick
   ? { rounds, warmSeconds: 2, warmRequests: 0, warmMostSeconds: 2, againSeconds: 0.3, windowSeconds: 1 }
-  : { rounds, warmSeconds: 6, warmRequests: 1_000, warmMostSeconds: 12, againSeconds: 0.5, windowSeconds: 2 };
+  : { rounds, warmSeconds: 6, warmRequests: 3_000, warmMostSeconds: 30, againSeconds: 0.5, windowSeconds: 2 };
 
 const [busy = 0] = loadavg();
 if (busy > cpus().length / 2)
@@ -66,24 +71,24 @@ async function attempt(name, run) {
 
 for (const workload of steady) {
   await attempt(workload.name, async () => {
-    const { results, absent } = await runSteady(workload, { stub, pace, say });
+    const { results, absent } = await runSteady({ ...workload, variants: entrantsOf(workload) }, { stub, pace, say });
     missing.push(...absent);
     return {
       name: workload.name,
       title: workload.title,
       results,
-      ratios: ratiosOf(workload.name, results, workload.ours),
+      ratios: ratiosOf(workload.name, results, values.before === undefined ? workload.ours : 'ours'),
     };
   });
 }
-for (const [name, scene] of Object.entries(scenes)) {
+for (const [name, scene] of values.before === undefined ? Object.entries(scenes) : []) {
   await attempt(name, () => scene({ stub, rounds, quick: values.quick, say }));
 }
 await stub.stop();
 print(ratioTable(ratios));
 for (const line of missing) print(`not measured: ${line}`);
 // Files are written only after a complete run at full length.
-if (values.only === undefined && !values.quick) {
+if (values.only === undefined && values.before === undefined && !values.quick) {
   const minutes = (Date.now() - startedAt) / 60_000;
   writeFileSync(`${here}RESULTS.md`, resultsOf({ ratios, missing, rounds, busy, minutes }));
   writeFileSync(`${here}results.json`, `${JSON.stringify(parts, undefined, 2)}\n`);

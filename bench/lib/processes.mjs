@@ -1,5 +1,5 @@
 // Server processes on one core, the stub beside the load on the other, and what the system says about them.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -8,16 +8,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const serverCore = 0;
 const loadCore = availableParallelism() > 1 ? 1 : 0;
-const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK']));
+/** Where there is no `taskset`, nothing is pinned. */
+const canPin = spawnSync('taskset', ['-V']).status === 0;
+
+/** Pins a running process, all of its threads. @param {string} cores @param {number} pid */
+function pin(cores, pid) {
+  if (canPin) execFileSync('taskset', ['-acp', cores, String(pid)], { stdio: 'ignore' });
+}
 
 /** Puts this process, all of its threads, on the core of the load. */
 export function settle() {
-  execFileSync('taskset', ['-acp', String(loadCore), String(process.pid)], { stdio: 'ignore' });
+  pin(String(loadCore), process.pid);
 }
 
 /** Lets another process, and those that it starts later, use every core. @param {number} pid */
 export function onEveryCore(pid) {
-  execFileSync('taskset', ['-acp', `0-${cpus().length - 1}`, String(pid)], { stdio: 'ignore' });
+  pin(`0-${cpus().length - 1}`, pid);
 }
 
 /**
@@ -42,7 +48,8 @@ process.once('exit', () => {
  */
 export async function start({ command = process.execPath, args, env = {}, core = 'server', cwd, origin, ready }) {
   const cpu = core === 'server' ? serverCore : loadCore;
-  const child = spawn('taskset', ['-c', String(cpu), command, ...args], {
+  const [program, ...words] = [...(canPin ? ['taskset', '-c', String(cpu)] : []), command, ...args];
+  const child = spawn(program, words, {
     cwd,
     env: { ...process.env, NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -121,12 +128,14 @@ export async function freePort() {
   }
 }
 
-/** CPU time that processes have used, in microseconds, with that of their children. @param {number[]} pids */
+/** CPU time that all threads of processes have used, in microseconds, with that of their children. @param {number[]} pids */
 export function cpuOf(pids) {
-  return family(pids).reduce((sum, each) => {
-    const fields = afterName(readFileSync(`/proc/${each}/stat`, 'utf8'));
-    return sum + ((Number(fields[11]) + Number(fields[12])) / ticksPerSecond) * 1_000_000;
-  }, 0);
+  let nanoseconds = 0;
+  for (const pid of family(pids)) {
+    for (const task of readdirSync(`/proc/${pid}/task`))
+      nanoseconds += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
+  }
+  return nanoseconds / 1_000;
 }
 
 /** Resident memory of processes with their children, in MiB. @param {number[]} pids */
@@ -147,6 +156,3 @@ function family(pids) {
   );
   return [...pids, ...family(children)];
 }
-
-/** The fields of /proc/<pid>/stat from the state on; the name before them may hold anything. */
-const afterName = stat => stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -16,7 +16,7 @@ const best = 'best';
  */
 const targets = {
   hot: {
-    bare: [1.9],
+    bare: [1.7, 1.85],
     'apollo-cache': [0.28],
     'mercurius-cache': [0.12],
     'yoga-cache': [0.23],
@@ -25,8 +25,8 @@ const targets = {
   'apollo-client': { bare: [1.9] },
   trusted: { bare: [1.9] },
   warm: { 'apollo-memory': [0.42, 0.55] },
-  cold: { 'hand-cut': [1.4, 1.83], mercurius: [0.6, 0.77], yoga: [0.55, 0.68], hive: [0.17, 0.21] },
-  light: { hand: [2.2, 3.26], mercurius: [1.8, 3.26], yoga: [1.2, 1.72], hive: [0.25, 0.35] },
+  cold: { 'hand-cut': [1.05, 1.83], mercurius: [0.5, 0.77], yoga: [0.45, 0.68], hive: [0.17, 0.21] },
+  light: { hand: [2.1, 3.26], mercurius: [1.7, 3.26], yoga: [0.95, 1.72], hive: [0.25, 0.35] },
   embeddings: { 'graphql-js': [0.05] },
   'mixed-light': { [best]: [0.65, 0.86] },
   mixed: { [best]: [0.33, 0.44] },

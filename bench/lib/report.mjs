@@ -122,7 +122,7 @@ ${ratioTable(targets)}
 
 ## What the figures do not say
 
-- Differences below 15 % are ties: single rounds differ by 20 to 40 %.
+- Differences below 5 % are ties, and below 15 % where the machine was busy.
 - The service is a stub that answers at once: beside a real one, no client notices this time.
 - The peers do less: no rate limits, bounds of memory and calls, or metrics.
 - The peers have a cache of ${cacheSeconds} s for each credential.

@@ -46,11 +46,11 @@ const ofBench =
       env: { UPSTREAM_BASE_URL: upstream, ...env },
     });
 
-/** The gateway as it is run: from dist/main.js, with metrics, limits and credentials. @param {Plan} plan */
-const gateway = ({ upstream, flags, env }) =>
+/** The gateway as it is run: from dist/main.js, with metrics, limits and credentials. @param {Plan} plan @param {string} [cwd] */
+const gateway = ({ upstream, flags, env }, cwd = top) =>
   start({
     args: [...flags, 'dist/main.js'],
-    cwd: top,
+    cwd,
     env: {
       HOST: '127.0.0.1',
       PORT: '0',
@@ -105,7 +105,9 @@ export const variants = {
   bare: { title: 'bare `node:http`, ready buffer', launch: ofBench('bare.mjs'), ...words },
   hand: { title: 'hand-written, parses all', launch: ofBench('hand.mjs'), ...words },
   'hand-cut': { title: 'hand-written, embeddings cut', launch: ofBench('hand.mjs', '--cut'), ...words },
-  ours: { title: '**this gateway**', launch: gateway, ...words },
+  ours: { title: '**this gateway**', launch: plan => gateway(plan), ...words },
+  // `--before`
+  'ours-before': { title: 'before', launch: plan => gateway(plan, process.env.BENCH_BEFORE), ...words },
   'ours-two': { title: '**two gateways with Redis**', launch: twoGateways, ...words },
   'ours-second': { title: '**this gateway, from Redis**', launch: secondGateway, ...words },
   apollo: { title: 'Apollo, RESTDataSource', launch: ofBench('apollo.mjs'), ...words },

@@ -22,7 +22,7 @@ if (faults.length > 0) {
   if (declarations() !== '') writeFileSync(changes, text.replace(unreleased, `${unreleased}\n## ${today}\n`));
 }
 
-/** How long responses are cached is no promise: without its applied directives the SDL does not change with it. */
+/** What a field costs is no promise: without its applied directives the SDL does not change with it. */
 function currentSchema() {
   const files = readdirSync('schema').filter(file => file.endsWith('.graphql'));
   return makeExecutableSchema({ typeDefs: files.sort().map(file => readFileSync(`schema/${file}`, 'utf8')) });

@@ -3,7 +3,7 @@ import type { Credential, Scope } from './auth/credentials.js';
 import type { Teams } from './auth/teams.js';
 import type { Reloadable } from './config/values.js';
 import type { Polling } from './data/polling/polling.js';
-import { createReader, type Lifetimes, type Reader } from './data/reader.js';
+import { createReader, type Reader } from './data/reader.js';
 import type { RequestAuth } from './data/upstream/request.js';
 import { sendWrite, type Write, type WriterDeps } from './data/writer.js';
 import { createCompaniesLoaders } from './domains/companies/client.js';
@@ -29,7 +29,6 @@ export interface Services extends WriterDeps {
   readonly beginBackfill: BeginBackfill;
   /** The most events that one `eventStatistics` reads. */
   readonly eventStatisticsLimit: number;
-  readonly lifetimes: Lifetimes;
   readonly teams: Reloadable<Teams>;
   readonly polling: Polling;
   readonly sessions: Sessions;

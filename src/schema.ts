@@ -7,7 +7,7 @@ import { eventsNodes, eventsResolvers } from './domains/events/resolvers.js';
 import { exportsNodes, exportsResolvers } from './domains/exports/resolvers.js';
 import { marketsNodes, marketsResolvers } from './domains/markets/resolvers.js';
 import { sessionsResolvers } from './domains/sessions/resolvers.js';
-import { checkCosts } from './graphql/limits/cost.js';
+import { costsOf } from './graphql/limits/cost.js';
 import { createNodeResolvers } from './graphql/node.js';
 import { scalars } from './graphql/scalars.js';
 
@@ -21,7 +21,7 @@ export function readTypeDefs(): string[] {
 
 let schema: GraphQLSchema | undefined;
 
-/** Combines the SDL and the resolvers of all domains into an executable schema. All gateways of a process share it. @throws Error as `checkCosts` does. */
+/** Combines the SDL and the resolvers of all domains into an executable schema. All gateways of a process share it. @throws Error as `costsOf` does. */
 export function createSchema(): GraphQLSchema {
   if (schema !== undefined) return schema;
   const built = makeExecutableSchema({
@@ -38,7 +38,7 @@ export function createSchema(): GraphQLSchema {
     ],
     resolverValidationOptions: { requireResolversToMatchSchema: 'error' },
   });
-  checkCosts(built);
+  costsOf(built);
   schema = built;
   return built;
 }

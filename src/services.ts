@@ -17,7 +17,7 @@ import { localPollStore } from './data/polling/poll-store.js';
 import { createPolling } from './data/polling/polling.js';
 import { redisPollStore } from './data/polling/redis-poll-store.js';
 import { connectRedis, databaseOf, faultsOfRedis, firstContact, followClock, patient } from './data/redis.js';
-import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
+import { fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
 import { createStartedRuns } from './data/started-runs.js';
 import { createUpstream } from './data/upstream/upstream.js';
 import { createEventsClient } from './domains/events/client.js';
@@ -31,7 +31,6 @@ import { createTeamStore } from './domains/exports/team-store.js';
 import { createSignInAttempts } from './domains/sessions/attempts.js';
 import { createRevocations } from './domains/sessions/revocations.js';
 import { createSessions } from './domains/sessions/sessions.js';
-import { lifetimesOf } from './graphql/lifetimes.js';
 import { type Manifest, readManifest } from './graphql/limits/documents.js';
 import { cacheBytes } from './lib/heap.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
@@ -88,7 +87,7 @@ export function createBase(config: Config, seams: BaseSeams, demoTeams: TeamList
 export type BuiltServices = Awaited<ReturnType<typeof createServices>>;
 
 /** Builds everything that lives as long as the process, below the server, in the order of dependence. */
-export async function createServices({ config, log, schema, teams, telemetry, tracing, seams }: Base) {
+export async function createServices({ config, log, teams, telemetry, tracing, seams }: Base) {
   const acceptedScopes = new AcceptedScopes();
   const budget = new MemoryBudget(
     seams.memory,
@@ -106,7 +105,7 @@ export async function createServices({ config, log, schema, teams, telemetry, tr
   const exportsRedis = urls && connectRedis(urls, () => {}, patient);
   const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
   const signer = createSigner(config.sessionSecrets);
-  const shared: SharedStore | undefined = redis && { redis, namespace: cacheNamespace(fleet), signer, telemetry };
+  const shared: SharedStore | undefined = redis && { redis, namespace: fleet, signer, telemetry };
   const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry);
   const tiers = { memory: createMemoryTier(cacheBytes), redis: shared && createRedisTier(shared) };
   const sealer = createSealer(config.sessionSecrets);
@@ -135,7 +134,6 @@ export async function createServices({ config, log, schema, teams, telemetry, tr
     events: createEventsClient(config.eventsSearchParam),
     beginBackfill: createBackfillLimiter(budget),
     eventStatisticsLimit: config.eventStatisticsLimit,
-    lifetimes: lifetimesOf(schema),
     sessions: createSessions({
       upstream,
       sealer,

@@ -6,7 +6,14 @@ import { localGenerations } from '../src/data/cache/generations.js';
 import { marketTag } from '../src/data/cache/keys.js';
 import { createMemoryTier } from '../src/data/cache/tiers.js';
 import { requiredRecords } from '../src/data/parsing.js';
-import { createReader, type Lifetimes, marketRead, type Read, readUncached } from '../src/data/reader.js';
+import {
+  createReader,
+  marketRead,
+  type Read,
+  readUncached,
+  requestTo,
+  type ServiceEndpoint,
+} from '../src/data/reader.js';
 import type { Calls } from '../src/data/upstream/call.js';
 import type { Reply } from '../src/data/upstream/reply.js';
 import type { RequestAuth } from '../src/data/upstream/request.js';
@@ -16,7 +23,14 @@ import type { Telemetry } from '../src/observability/telemetry.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 
 const things = requiredRecords('Thing', z.object({ id: z.string() }));
-const lifetime = { maxAge: 60_000, grace: 0, absent: 0 };
+const endpoint: ServiceEndpoint = {
+  family: 'things',
+  version: 1,
+  lifetime: { maxAge: 60_000, grace: 0, absent: 0 },
+  address: 'base',
+  method: 'GET',
+  idMember: undefined,
+};
 
 test('a value from memory is not parsed again, and still has what stands for the records that cannot be read', async () => {
   const drifted: string[] = [];
@@ -30,7 +44,7 @@ test('a value from memory is not parsed again, and still has what stands for the
   } as unknown as Upstream;
   const cache = new Cache({ memory: createMemoryTier(100_000), redis: undefined }, localGenerations(), telemetry);
   const read: Read<unknown> = {
-    request: { family: 'topics', address: 'base', method: 'GET', path: '/things', record: undefined, safe: true },
+    request: requestTo(endpoint, '/things'),
     parse(body) {
       parsed += 1;
       return { value: things.parse(body) };
@@ -40,10 +54,7 @@ test('a value from memory is not parsed again, and still has what stands for the
     const metadata = new ResponseMetadata();
     const cancellation = new AbortController();
     const auth: RequestAuth = { credential: {} as Credential, scope: 'someone' as Scope, cancellation, metadata };
-    const value = await createReader(
-      { upstream, cache, telemetry, lifetimes: { topics: lifetime } as Lifetimes },
-      auth,
-    ).read(read);
+    const value = await createReader({ upstream, cache, telemetry }, auth).read(read);
     return {
       value,
       sources: metadata.upstreamCalls.map(line => line.source),
@@ -72,11 +83,10 @@ test.each([
   const cache = new Cache({ memory: createMemoryTier(100_000), redis: undefined }, localGenerations(), silentTelemetry);
   const readerFor = (metadata: ResponseMetadata) => {
     const auth = { credential: {} as Credential, scope: 'someone' as Scope, cancellation: new AbortController() };
-    const lifetimes = { companies: lifetime, esg: lifetime } as Lifetimes;
-    return createReader({ upstream, cache, telemetry: silentTelemetry, lifetimes }, { ...auth, metadata });
+    return createReader({ upstream, cache, telemetry: silentTelemetry }, { ...auth, metadata });
   };
-  const companies = marketRead('7', { family: 'companies', path: '/companies' }, things);
-  const esg = marketRead('7', { family: 'esg', path: '/esg' }, things);
+  const companies = marketRead('7', endpoint, '/companies', things);
+  const esg = marketRead('7', endpoint, '/esg', things);
 
   const untouched = new ResponseMetadata();
   const before = readerFor(untouched);
@@ -118,7 +128,7 @@ test('a large body is read, parsed and made a value in three turns of the event 
         },
       } as unknown as Upstream;
       const read: Read<unknown> = {
-        request: { family: 'topics', address: 'base', method: 'GET', path: '/things', record: undefined, safe: true },
+        request: requestTo(endpoint, '/things'),
         parse(body) {
           steps.push(turn);
           return { value: things.parse(body) };

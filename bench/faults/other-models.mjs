@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 /** A market's name becomes an object, which the resolver takes apart again. @type {readonly (readonly [string, RegExp, string])[]} */
 const changes = [
   ['domains/markets/model.js', /\.\.\.rest,(?=\s+dateCreated)/, '...rest, name: { text: rest.name },'],
-  ['data/shared-store.js', /modelVersion = \d+/, 'modelVersion = 0'],
+  ['domains/markets/client.js', /version: 1/, 'version: 0'],
   ['domains/markets/resolvers.js', /record => record\.name\)/, 'record => record.name.text)'],
 ];
 

@@ -10,7 +10,7 @@ import type { Lifetime, Load, Loaded, Lookup, LookupResult, ReceiveOutcome } fro
 import { parseLenient, type SchemaDrift } from './parsing.js';
 import { contentOf } from './upstream/call-errors.js';
 import { type Reply, replyText } from './upstream/reply.js';
-import type { RecordRequest, RequestAuth } from './upstream/request.js';
+import type { NamedRecord, RequestAuth, UpstreamRequest } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
 
 /** A parsed body, with its embeddings exactly if the request wants vectors. */
@@ -22,9 +22,40 @@ export interface Parsed<T, Embeddings> {
 /** Reads from the service itself. */
 export type Fetch = <T>(read: Read<T, unknown>) => Promise<T>;
 
+/** What all reads of an endpoint have in common, beside the paths in the `client.ts` of its domain. */
+export interface ServiceEndpoint
+  extends Pick<UpstreamRequest, 'family' | 'address' | 'method' | 'argument' | 'bounds'> {
+  /** The member of a reply that names what the path names. A reply that names another one is invalid. Undefined: the path names nothing. */
+  readonly idMember: NamedRecord['member'] | undefined;
+  readonly lifetime: Lifetime;
+  /**
+   * Raise it with every change to the model: gateways of two versions then have cache entries and polls of their own. `test/model-version.test.ts`
+   * fails if the models of a domain changed.
+   */
+  readonly version: number;
+}
+
+/**
+ * How long responses are cached. While the service fails, an expired one is served for ten times its lifetime.
+ * @param absent how many seconds it is remembered that a record does not exist.
+ */
+export const cachedFor = (seconds: number, absent = 0): Lifetime => ({
+  maxAge: seconds * 1_000,
+  grace: seconds * 10_000,
+  absent: absent * 1_000,
+});
+
+/** The request to an endpoint. @param id what the path names. */
+export const requestTo = ({ idMember, ...endpoint }: ServiceEndpoint, path: string, id?: string) => ({
+  ...endpoint,
+  path,
+  record: id === undefined || idMember === undefined ? undefined : { id, member: idMember },
+  safe: true as const,
+});
+
 /** One read of the service, as a value: which request to send, and how to parse the reply. */
 export interface Read<T, Embeddings = undefined> {
-  readonly request: RecordRequest & { readonly family: ReadFamily; readonly safe: true };
+  readonly request: UpstreamRequest & ReturnType<typeof requestTo>;
   /** The tag of the cached value, such as `market:7`: renewing it makes the value stale. */
   tag?(scope: Scope): string;
   /** Whether an older value may replace a failing call even after the tag was renewed: there is something newer, but it is not wrong. */
@@ -41,18 +72,15 @@ export interface Read<T, Embeddings = undefined> {
   join?(value: T, embeddings: Embeddings): T;
 }
 
-/** A read of a market, or of what belongs to it, by default with a GET. @param model of the body. */
+/** A read of a market, or of what belongs to it. @param model of the body. */
 export function marketRead<T>(
   market: string,
-  request: Pick<Read<T>['request'], 'family' | 'path'> & Partial<Read<T>['request']>,
+  endpoint: ServiceEndpoint,
+  path: string,
   model: { parse(body: unknown): T },
 ): Read<T> {
   return {
-    request: {
-      ...{ address: 'base', method: 'GET', argument: 'id', safe: true },
-      ...{ record: { id: market, member: 'marketId' } },
-      ...request,
-    },
+    request: requestTo(endpoint, path, market),
     tag: () => marketTag(market),
     parse: body => ({ value: model.parse(body) }),
   };
@@ -60,21 +88,6 @@ export function marketRead<T>(
 
 /** Reads for one request, and lives as long as that request. */
 export type Reader = ReturnType<typeof createReader>;
-
-/** The endpoint families that can be read. */
-export type ReadFamily =
-  | 'companies'
-  | 'criteria'
-  | 'esg'
-  | 'events'
-  | 'jobs'
-  | 'market'
-  | 'observations'
-  | 'suggest'
-  | 'topics';
-
-/** How long the responses of each endpoint family are cached. */
-export type Lifetimes = Readonly<Record<ReadFamily, Lifetime>>;
 
 /** What a reader or a writer needs from the process. */
 export interface ReaderDeps {
@@ -172,8 +185,8 @@ function readError({ onlyPublished }: AnyRead, error: unknown): unknown {
 }
 
 /** Creates the reader of one request: memory at once, otherwise the reads of a tick together from the cache over the service. */
-export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes }, auth: RequestAuth) {
-  const { upstream, cache, telemetry, lifetimes } = deps;
+export function createReader(deps: ReaderDeps, auth: RequestAuth) {
+  const { upstream, cache, telemetry } = deps;
   const { scope, cancellation, metadata } = auth;
   const epoch = cache.generations.epochOf(scope);
   /** Each value, or its promise, by the key of its look-up. */
@@ -251,14 +264,14 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
     read<T, Embeddings>(given: Read<T, Embeddings>): MaybePromise<T> {
       const read = given as AnyRead;
       const { request, outlivesTag, before } = read;
-      const { family, address, method, path, body, vectors } = request;
+      const { family, version, lifetime, address, method, path, body, vectors } = request;
       const ownKey = before === undefined ? path : `${path} with what is before it`;
-      const line = `${epoch}${address} ${method} ${ownKey}${body === undefined ? '' : ` ${JSON.stringify(body)}`}`;
+      const line = `${epoch}${family}.${version} ${address} ${method} ${ownKey}${body === undefined ? '' : ` ${JSON.stringify(body)}`}`;
       const keys = keysOf(scope, line, vectors?.wanted ?? false);
       const key = keys.at(-1) as ScopedKey;
       const earlier = known.get(key);
       if (earlier !== undefined) return earlier as MaybePromise<T>;
-      const cached = { keys, family, tag: read.tag?.(scope), outlivesTag, lifetime: lifetimes[family], read };
+      const cached = { keys, family, tag: read.tag?.(scope), outlivesTag, lifetime, read };
       const inMemory = cache.peek(cached);
       const result =
         inMemory !== undefined

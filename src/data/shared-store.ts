@@ -5,7 +5,6 @@ import type { RedisClient } from './redis.js';
 import type { UpstreamOptions } from './upstream/origins.js';
 
 declare const fleetBrand: unique symbol;
-declare const cacheBrand: unique symbol;
 
 /**
  * The part of a name in Redis that separates fleets: the number of the database and a hash of the three upstream addresses. A pub/sub channel
@@ -13,13 +12,10 @@ declare const cacheBrand: unique symbol;
  */
 export type FleetNamespace = string & { readonly [fleetBrand]: true };
 
-/** The part of a name in Redis for data that only gateways with the same fleet namespace and the same `modelVersion` can read. */
-export type CacheNamespace = string & { readonly [cacheBrand]: true };
-
 /** What a gateway needs to share entries with the other gateways of its fleet. */
 export interface SharedStore {
   readonly redis: RedisClient;
-  readonly namespace: CacheNamespace;
+  readonly namespace: FleetNamespace;
   readonly signer: Signer;
   readonly telemetry: Telemetry;
 }
@@ -39,14 +35,4 @@ export function serviceName({ base, api, dev }: Addresses): string {
 /** @param database the number of the Redis database; 0 in a Cluster. */
 export function fleetNamespace(database: number, upstream: Addresses): FleetNamespace {
   return `${database}.${serviceName(upstream)}` as FleetNamespace;
-}
-
-/**
- * The version of what gateways share in Redis. Raise it with every change to the models: gateways of two versions then have cache entries and polls of their own.
- * `test/model-version.test.ts` fails if the models changed and it did not.
- */
-export const modelVersion = 6;
-
-export function cacheNamespace(fleet: FleetNamespace): CacheNamespace {
-  return `${fleet}.${modelVersion}` as CacheNamespace;
 }

@@ -352,11 +352,19 @@ export type ResolversParentTypes = {
   Viewer: Types.Viewer;
 };
 
-export type CacheControlDirectiveArgs = {
-  maxAge: Types.Scalars['Int']['input'];
+export type CostDirectiveArgs = {
+  calls: Types.Scalars['Int']['input'];
+  eventsCounted: Types.Scalars['Boolean']['input'];
+  objects?: Types.Maybe<Types.Scalars['Int']['input']>;
+  pages: Types.Scalars['Boolean']['input'];
+  per?: Types.Maybe<Types.Scalars['String']['input']>;
+  records: Types.Scalars['Int']['input'];
+  recordsByArgument: Types.Scalars['Int']['input'];
+  shares?: Types.Maybe<Types.Scalars['String']['input']>;
+  values: Types.Scalars['Int']['input'];
 };
 
-export type CacheControlDirectiveResolver<Result, Parent, ContextType = Context, Args = CacheControlDirectiveArgs> = DirectiveResolverFn<Result, Parent, ContextType, Args>;
+export type CostDirectiveResolver<Result, Parent, ContextType = Context, Args = CostDirectiveArgs> = DirectiveResolverFn<Result, Parent, ContextType, Args>;
 
 export type DeferDirectiveArgs = {
   if: Types.Scalars['Boolean']['input'];
@@ -1037,6 +1045,6 @@ export type Resolvers<ContextType = Context> = {
 };
 
 export type DirectiveResolvers<ContextType = Context> = {
-  cacheControl?: CacheControlDirectiveResolver<any, any, ContextType>;
+  cost?: CostDirectiveResolver<any, any, ContextType>;
   defer?: DeferDirectiveResolver<any, any, ContextType>;
 };

@@ -1,7 +1,7 @@
 import { Secret } from '../../src/config/values.js';
 import { createSigner } from '../../src/data/cache/signer.js';
 import { databaseOf, type RedisClient } from '../../src/data/redis.js';
-import { type CacheNamespace, cacheNamespace, fleetNamespace, type SharedStore } from '../../src/data/shared-store.js';
+import { type FleetNamespace, fleetNamespace, type SharedStore } from '../../src/data/shared-store.js';
 import type { Telemetry } from '../../src/observability/telemetry.js';
 import { silentTelemetry } from './silent-telemetry.js';
 
@@ -13,7 +13,7 @@ export const testFleet = (redis: RedisClient) =>
 export function sharedStore(
   redis: RedisClient,
   telemetry: Telemetry = silentTelemetry,
-  namespace: CacheNamespace = cacheNamespace(testFleet(redis)),
+  namespace: FleetNamespace = testFleet(redis),
 ): SharedStore {
   return { redis, namespace, signer: createSigner([new Secret('a secret of the tests')]), telemetry };
 }

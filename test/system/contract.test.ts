@@ -44,8 +44,8 @@ test('allows a new field', () => {
   expect(contract()).toEqual({ status: 0, output: '' });
 });
 
-test('allows another cache lifetime', () => {
-  edit('schema/markets.graphql', 'name: String @cacheControl(maxAge: 60)', 'name: String @cacheControl(maxAge: 90)');
+test('allows another cost', () => {
+  edit('schema/markets.graphql', 'name: String @cost(calls: 1', 'name: String @cost(calls: 2');
   expect(contract()).toEqual({ status: 0, output: '' });
 });
 

@@ -26,7 +26,7 @@ export interface Reply {
  * The bounds of a reply's body. Within them, a step of reading usually takes no longer than 50 milliseconds. The slowest ones measured: 230 for 30 MB of
  * escaped quotes, 148 for 34 MB of companies in Japanese.
  */
-interface BodyBounds extends JsonBounds {
+export interface BodyBounds extends JsonBounds {
   /** As it comes over the wire. */
   readonly bytes: number;
   /** Bytes besides the vectors, where a body has some. */
@@ -49,27 +49,9 @@ const defaultBounds: BodyBounds = {
   own: { members: 1_000, items: 10_000 },
 };
 
-/** All companies of a market: tens of thousands. */
-const companiesBounds: BodyBounds = {
-  ...defaultBounds,
-  bytes: 32 * mebibyte,
-  items: 500_000,
-  members: 300_000,
-};
-
-/** The endpoint families whose bodies may be large. */
-const boundsByFamily = new Map<string, BodyBounds>([
-  // A page of a hundred. Their embeddings are cut out, or turned into text, before anything is counted.
-  ['events', { ...defaultBounds, bytes: 32 * mebibyte, otherBytes: 8 * mebibyte, items: 50_000, members: 50_000 }],
-  ['companies', companiesBounds],
-  // One object may have a member for each company.
-  ['esg', { ...companiesBounds, own: { members: 10_000, items: 10_000 } }],
-]);
-
-/** The bounds for the bodies of an endpoint family. */
-export function bodyBoundsOf(family: string): BodyBounds {
-  return boundsByFamily.get(family) ?? defaultBounds;
-}
+/** The bounds of the body that answers a request. */
+export const boundsOf = ({ bounds }: UpstreamRequest): BodyBounds =>
+  bounds === undefined ? defaultBounds : { ...defaultBounds, ...bounds };
 
 /** The error for a body or headers beyond their bounds. */
 export function responseTooLarge(): UpstreamInvalidResponse {
@@ -79,15 +61,16 @@ export function responseTooLarge(): UpstreamInvalidResponse {
 /**
  * The text of a reply. Embeddings that the request wants are strings in it (`"0.1,0.2"`); embeddings that it does not want are null. The bounds keep out
  * texts that would take the parser, or the code that reads the value, too long. Changes the body in place and frees it, so read it once.
- * @throws UpstreamInvalidResponse if the body is not said to be JSON, could not be decoded, or exceeds the bounds of its endpoint family
+ * @throws UpstreamInvalidResponse if the body is not said to be JSON, could not be decoded, or exceeds its bounds
  */
-export function replyText({ headers, body, unreadable }: Reply, { family, vectors }: UpstreamRequest): BoundedJson {
+export function replyText({ headers, body, unreadable }: Reply, request: UpstreamRequest): BoundedJson {
   const type = headers['content-type'];
   if (type !== undefined && body.length > 0 && !jsonType.test(`${type}`))
     throw new UpstreamInvalidResponse('The service answered with a body whose type is not JSON');
   if (unreadable !== undefined)
     throw new UpstreamInvalidResponse(`The service's response cannot be read. ${unreadable.message}`);
-  const bounds = bodyBoundsOf(family);
+  const { vectors } = request;
+  const bounds = boundsOf(request);
   const isCutLater = body.length <= maxShort && vectors?.wanted === false;
   const arrays = vectors === undefined || isCutLater ? [] : flatArrays(body, vectors.member);
   let otherBytes = body.length;

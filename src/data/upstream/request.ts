@@ -1,5 +1,6 @@
 import type { Credential, Scope } from '../../auth/credentials.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
+import type { BodyBounds } from './reply.js';
 
 /** The three addresses of the service (docs/upstream-api.md: The upstream interface): versioned, markets, development stage. */
 export type Address = 'base' | 'api' | 'dev';
@@ -27,6 +28,8 @@ export interface UpstreamRequest {
   readonly listed?: { readonly argument: string; readonly values: readonly string[] };
   /** A reply that names another one is invalid. Undefined if the path names none. */
   readonly record?: NamedRecord | undefined;
+  /** Those of the reply's body that are not enough for one record, or for a list of some hundreds. */
+  readonly bounds?: Partial<BodyBounds> | undefined;
   /** Whether the request may be sent again. */
   readonly safe: boolean;
   /** The member that holds number arrays. If they are wanted, each becomes a string before the body is parsed; otherwise they are removed. */

@@ -10,7 +10,7 @@ import { Breaker, type PerScope, perScope, RetryBudget } from './breaker.js';
 import { type Batch, Call, type Calls, type Receiver, type Target } from './call.js';
 import type { ByteBudget } from './exchange.js';
 import { addressVariables, createDestinations, type UpstreamOptions } from './origins.js';
-import { bodyBoundsOf, type Reply } from './reply.js';
+import { boundsOf, type Reply } from './reply.js';
 import type { CallAuth, UpstreamRequest } from './request.js';
 
 export type Upstream = ReturnType<typeof createUpstream>;
@@ -35,7 +35,8 @@ export function createUpstream(
   const retryBudgets = perScope(() => new RetryBudget());
 
   /** @throws NotConfigured */
-  function targetOf({ family, address }: UpstreamRequest, scope: Scope | 'none'): Target {
+  function targetOf(request: UpstreamRequest, scope: Scope | 'none'): Target {
+    const { family, address } = request;
     const destination = destinations.get(address);
     if (destination === undefined) throw new NotConfigured(addressVariables[address]);
     const breakers = families.get(family) ?? perScope(scope => new Breaker(family, scope, telemetry));
@@ -45,7 +46,7 @@ export function createUpstream(
       address,
       ...destination,
       breaker: breakers.memo(scope),
-      limits: { bodyBytes: bodyBoundsOf(family).bytes, budget },
+      limits: { bodyBytes: boundsOf(request).bytes, budget },
       refusalKey: `${scope} ${family}`,
       times: [],
       works: false,

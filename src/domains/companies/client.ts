@@ -1,7 +1,7 @@
 // The reads and writes of the companies of a market.
 import type { Scope } from '../../auth/credentials.js';
 import { isLeftOut, presentOnce } from '../../data/parsing.js';
-import { marketRead, type Reader } from '../../data/reader.js';
+import { cachedFor, marketRead, type Reader, type ServiceEndpoint } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
 import { BadUserInput } from '../../errors.js';
 import type { CompanyPageInput, CompanySelection } from '../../generated/schema-types.js';
@@ -29,6 +29,25 @@ export interface Company extends CompanyRecord {
 /** Which companies of a market to list, and in which order. */
 type CompanyListing = Pick<CompanyPageInput, 'filter' | 'orderBy'>;
 
+const companiesEndpoint: ServiceEndpoint = {
+  family: 'companies',
+  version: 1,
+  lifetime: cachedFor(300),
+  address: 'base',
+  method: 'GET',
+  argument: 'id',
+  idMember: 'marketId',
+  // All of a market: tens of thousands.
+  bounds: { bytes: 32 * 1024 * 1024, items: 500_000, members: 300_000 },
+};
+/** One object may have a member for each company. */
+const esgEndpoint: ServiceEndpoint = {
+  ...companiesEndpoint,
+  family: 'esg',
+  version: 1,
+  bounds: { ...companiesEndpoint.bounds, own: { members: 10_000, items: 10_000 } },
+};
+
 const maxDomainsInMessage = 5;
 
 /** The reads of the companies domain for one request. @param client whose requests they are: clients take turns in computing lists. */
@@ -37,7 +56,7 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
   const all = (marketId: string) =>
     andThen(
       read({
-        ...marketRead(marketId, { family: 'companies', path: `/v2/markets/${marketId}/companies` }, companyList),
+        ...marketRead(marketId, companiesEndpoint, `/v2/markets/${marketId}/companies`, companyList),
         onlyPublished: true,
         pieces: companyPieces,
       }),
@@ -129,7 +148,7 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
     /** GET /v2/markets/{id}/esg. */
     esg: (marketId: string) =>
       read({
-        ...marketRead(marketId, { family: 'esg', path: `/v2/markets/${marketId}/esg` }, esgData),
+        ...marketRead(marketId, esgEndpoint, `/v2/markets/${marketId}/esg`, esgData),
         onlyPublished: true,
       }),
   };

@@ -1,7 +1,7 @@
 // The reads and writes of the discovery workflow.
 import { jobsTag } from '../../data/cache/keys.js';
 import { mapPresent, present, receipt } from '../../data/parsing.js';
-import { marketRead, type Read, type Reader } from '../../data/reader.js';
+import { cachedFor, marketRead, type Read, type Reader, type ServiceEndpoint } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 import { measured } from './estimate.js';
@@ -17,11 +17,27 @@ import {
   suggestedKeywords,
 } from './model.js';
 
+const criteriaEndpoint: ServiceEndpoint = {
+  family: 'criteria',
+  version: 1,
+  lifetime: cachedFor(60),
+  address: 'base',
+  method: 'GET',
+  argument: 'id',
+  idMember: 'marketId',
+};
+export const jobsEndpoint: ServiceEndpoint = {
+  ...criteriaEndpoint,
+  family: 'jobs',
+  version: 1,
+  lifetime: cachedFor(10),
+};
+
 const jobPaths = { DISCOVERY: '/v2/discovery', PUBLISH: '/v2/markets' } as const;
 
 /** GET /v2/discovery/{id}/jobs, or GET /v2/markets/{id}/jobs after publishing. */
 export const jobsRead = (marketId: string, phase: JobPhase): Read<Jobs> =>
-  marketRead(marketId, { family: 'jobs', path: `${jobPaths[phase]}/${marketId}/jobs` }, jobsOf(marketId, phase));
+  marketRead(marketId, jobsEndpoint, `${jobPaths[phase]}/${marketId}/jobs`, jobsOf(marketId, phase));
 
 const jobsOf = (marketId: string, phase: JobPhase, list: typeof jobList | typeof startedJobs = jobList) =>
   list.transform((jobs): Jobs => mapPresent(measured(jobs), job => ({ ...job, marketId, phase })));
@@ -44,14 +60,11 @@ export const createDiscoveryLoaders = ({ read }: Reader) => ({
   jobs: (marketId: string, phase: JobPhase) => read(jobsRead(marketId, phase)),
 
   /** GET /v2/discovery/{id}/search-criteria. */
-  criteria: (marketId: string) =>
-    read(marketRead(marketId, { family: 'criteria', path: criteriaPath(marketId) }, searchCriteria)),
+  criteria: (marketId: string) => read(marketRead(marketId, criteriaEndpoint, criteriaPath(marketId), searchCriteria)),
 
   /** GET /v2/discovery/{id}/search-criteria/history. */
   criteriaHistory: (marketId: string) =>
-    read(
-      marketRead(marketId, { family: 'criteria', path: `${criteriaPath(marketId)}/history` }, searchCriteriaHistory),
-    ),
+    read(marketRead(marketId, criteriaEndpoint, `${criteriaPath(marketId)}/history`, searchCriteriaHistory)),
 });
 
 const criteriaPath = (marketId: string) => `/v2/discovery/${marketId}/search-criteria`;

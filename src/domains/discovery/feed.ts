@@ -10,7 +10,7 @@ import type { JobPhase } from '../../generated/schema-types.js';
 import { timeNow } from '../../lib/clock.js';
 import { instantOf } from '../../lib/time.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
-import { jobsRead, runsOf } from './client.js';
+import { jobsEndpoint, jobsRead, runsOf } from './client.js';
 import { nextHistory, type ProgressHistory } from './estimate.js';
 import type { Job, Jobs } from './model.js';
 
@@ -51,7 +51,7 @@ export const jobProgress =
   (deps: FeedDeps, { credential, scope, cancellation }: RequestAuth) =>
     deps.polling.watch<JobProgress>(
       scope,
-      `jobs ${phase} ${marketId}`,
+      `jobs ${jobsEndpoint.version} ${phase} ${marketId}`,
       {
         async ask(last, signal) {
           const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };

@@ -1,6 +1,6 @@
 import { eventsTag } from '../../data/cache/keys.js';
 import { mapPresent, present } from '../../data/parsing.js';
-import type { Fetch, Parsed, Read } from '../../data/reader.js';
+import { cachedFor, type Fetch, type Parsed, type Read, requestTo, type ServiceEndpoint } from '../../data/reader.js';
 import { Vector } from '../../data/vector.js';
 import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
 import { maxPageSize } from '../../graphql/input.js';
@@ -16,6 +16,27 @@ import {
   withVector,
 } from './model.js';
 import { follow, type ReadBetween } from './tail.js';
+
+export const eventsEndpoint: ServiceEndpoint = {
+  family: 'events',
+  version: 1,
+  lifetime: cachedFor(30),
+  address: 'base',
+  method: 'GET',
+  argument: 'filter',
+  idMember: undefined,
+  // A page of a hundred. Their embeddings are cut out, or turned into text, before anything is counted.
+  bounds: { bytes: 32 * 1024 * 1024, otherBytes: 8 * 1024 * 1024, items: 50_000, members: 50_000 },
+};
+const observationsEndpoint: ServiceEndpoint = {
+  family: 'observations',
+  version: 1,
+  lifetime: cachedFor(300, 30),
+  address: 'base',
+  method: 'GET',
+  argument: 'id',
+  idMember: '_id',
+};
 
 /** The query parameters of the event list (docs/upstream-api.md: GET events). For each parameter that is left out, the service uses its default. */
 export interface EventQuery {
@@ -68,13 +89,7 @@ export function createEventsClient(searchParam: string | undefined) {
       { vectors, position }: EventExtras,
     ): Read<EventPage, Vectors> => ({
       request: {
-        family: 'events',
-        address: 'base',
-        method: 'GET',
-        path: `/v2/events-monitor/events?${parameters(query, page, pageSize)}`,
-        argument: 'filter',
-        record: undefined,
-        safe: true,
+        ...requestTo(eventsEndpoint, `/v2/events-monitor/events?${parameters(query, page, pageSize)}`),
         vectors: { member: 'embeddings', wanted: vectors },
       },
       tag: eventsTag,
@@ -111,13 +126,7 @@ export function createEventsClient(searchParam: string | undefined) {
     /** GET /v2/events-monitor/observation/{id}. */
     observation: (id: string, vectors: boolean): Read<Observation, Vectors> => ({
       request: {
-        family: 'observations',
-        address: 'base',
-        method: 'GET',
-        path: `/v2/events-monitor/observation/${encodeURIComponent(id)}`,
-        argument: 'id',
-        record: { id, member: '_id' },
-        safe: true,
+        ...requestTo(observationsEndpoint, `/v2/events-monitor/observation/${encodeURIComponent(id)}`, id),
         vectors: { member: 'textEmbedding', wanted: vectors },
       },
       parse(body) {

@@ -10,7 +10,7 @@ import { timeNow } from '../../lib/clock.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import { Bulkhead } from '../../lib/run.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
-import type { EventQuery, EventsClient } from './client.js';
+import { type EventQuery, type EventsClient, eventsEndpoint } from './client.js';
 import { follow } from './tail.js';
 import { type EventUpdate, type FleetTail, updatesAfter } from './updates.js';
 import { positionIn, updatesListId } from './updates-cursor.js';
@@ -87,7 +87,7 @@ export const eventUpdates =
     let last: FleetTail | undefined;
     const tails = await deps.polling.watch<FleetTail>(
       scope,
-      `event updates ${vectors} ${filter}`,
+      `event updates ${eventsEndpoint.version} ${vectors} ${filter}`,
       {
         list: 'updates',
         // Vectors take a hundred times as long to send as the rest: each gateway reads them for itself.

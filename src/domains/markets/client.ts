@@ -1,38 +1,51 @@
 import { mapPresent } from '../../data/parsing.js';
-import { marketRead, type Reader } from '../../data/reader.js';
+import { cachedFor, marketRead, type Reader, requestTo, type ServiceEndpoint } from '../../data/reader.js';
 import { marketRecord, suggestions, topics } from './model.js';
 
-/** How the markets interface is read. */
-const post = { address: 'api', method: 'POST' } as const;
+const recordEndpoint: ServiceEndpoint = {
+  family: 'market',
+  version: 1,
+  lifetime: cachedFor(60),
+  address: 'dev',
+  method: 'GET',
+  argument: 'id',
+  idMember: 'id',
+};
+const topicsEndpoint: ServiceEndpoint = {
+  family: 'topics',
+  version: 1,
+  lifetime: cachedFor(300),
+  address: 'api',
+  method: 'POST',
+  argument: 'id',
+  idMember: 'marketId',
+};
+const suggestEndpoint: ServiceEndpoint = {
+  family: 'suggest',
+  version: 1,
+  lifetime: cachedFor(60),
+  address: 'api',
+  method: 'POST',
+  argument: 'keyword',
+  idMember: undefined,
+};
 
 /** The reads of the markets domain for one request. */
 export const createMarketsLoaders = ({ read }: Reader) => ({
   /** GET {dev_url}/dev/markets/{id}. */
-  record: (id: string) =>
-    read(
-      marketRead(
-        id,
-        { family: 'market', address: 'dev', path: `/dev/markets/${id}`, record: { id, member: 'id' } },
-        marketRecord,
-      ),
-    ),
+  record: (id: string) => read(marketRead(id, recordEndpoint, `/dev/markets/${id}`, marketRecord)),
 
   /** POST {api_url}/markets/{id}/topics. @param sorted whether to sort by label, ascending. */
   topics: (id: string, sorted: boolean) => {
+    const { request, ...rest } = marketRead(id, topicsEndpoint, `/markets/${id}/topics`, topicsOf(id));
     const body = sorted ? { sorts: { label: 'asc' } } : {};
-    return read({
-      ...marketRead(id, { family: 'topics', ...post, path: `/markets/${id}/topics`, body }, topicsOf(id)),
-      onlyPublished: true,
-    });
+    return read({ ...rest, request: { ...request, body }, onlyPublished: true });
   },
 
   /** POST {api_url}/markets/suggest. */
   suggestions: (keyword: string) =>
     read({
-      request: {
-        ...{ family: 'suggest', ...post, path: '/markets/suggest', body: { keyword } },
-        ...{ argument: 'keyword', record: undefined, safe: true },
-      },
+      request: { ...requestTo(suggestEndpoint, '/markets/suggest'), body: { keyword } },
       parse: body => ({ value: suggestions.parse(body) }),
     }),
 });

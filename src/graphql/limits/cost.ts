@@ -1,9 +1,9 @@
-/** Estimates the most that an operation can cost before it is executed: one walk over its document, with lists as long as they can be. */
-
+// Estimates the most that an operation can cost before it is executed: one walk over its document, with lists as long as they can be.
 import {
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
+  type GraphQLDirective,
   type GraphQLField,
   type GraphQLNamedType,
   type GraphQLObjectType,
@@ -22,7 +22,6 @@ import {
 } from 'graphql';
 import { oncePerValue } from '../../lib/run.js';
 import { defaultPage, fieldOf, isSkipped, maxPageSize } from '../input.js';
-import { costTable, type FieldCost, listLength } from './cost-table.js';
 
 /** The most that an operation can cost. */
 export interface OperationCost {
@@ -53,21 +52,69 @@ const argumentValue = 2;
 const introspectionValue = 2;
 /** The cost of delivering a deferred fragment later on one object, in values of a response. A client that takes no parts is charged too. */
 const deferredFragment = 30;
+/** The assumed length of a list that nothing limits. */
+const listLength = 4;
+
+/** What `@cost` says of a field (schema/base.graphql). */
+interface FieldCost {
+  readonly calls: number;
+  readonly shares?: string;
+  readonly per?: 'Market';
+  readonly pages?: boolean;
+  readonly eventsCounted?: boolean;
+  readonly objects?: number;
+  readonly records?: number;
+  readonly recordsByArgument?: number;
+  readonly values?: number;
+}
+
+/** Comes with its parent's response. */
 const noCost: FieldCost = { calls: 0 };
 
-/** @throws Error if a field with a resolver does not state its cost, or if there is no such field: what makes calls must not cost nothing. */
-export function checkCosts(schema: GraphQLSchema): void {
-  const types = Object.values(schema.getTypeMap()).filter(isObjectType);
-  const stated = new Set(Object.keys(costTable));
-  const missing = types.flatMap(type =>
-    Object.values(type.getFields()).flatMap(({ name, resolve, subscribe, extensions }) => {
-      const isStated =
-        stated.delete(`${type.name}.${name}`) || isIntrospectionType(type) || 'callsToFind' in extensions;
-      return isStated || (resolve ?? subscribe) === undefined ? [] : `${type.name}.${name}`;
-    }),
-  );
-  if (missing.length > 0) throw new Error(`cost-table.ts does not state the cost of ${missing.join(', ')}`);
-  if (stated.size > 0) throw new Error(`cost-table.ts states the cost of what is no field: ${[...stated].join(', ')}`);
+/** Introspection: the average lengths of its lists in this schema, rounded up. A test compares them. */
+const introspected: Readonly<Record<string, number>> = {
+  '__Schema.types': 140,
+  '__Schema.directives': 10,
+  '__Directive.args': 2,
+  '__Type.fields': 3,
+  '__Field.args': 0.2,
+  '__Type.inputFields': 0.75,
+  '__Type.enumValues': 0.75,
+  '__Type.interfaces': 0.1,
+  '__Type.possibleTypes': 0.05,
+  // Half of the types of fields are lists or non-null, and few of them have more than three such wrappers.
+  '__Type.ofType': 0.5,
+};
+
+/** The costs of all fields that state one. @throws Error if a field with a resolver does not: what makes calls must not cost nothing. */
+export const costsOf = oncePerValue((schema: GraphQLSchema): ReadonlyMap<GraphQLField<unknown, unknown>, FieldCost> => {
+  const directive = schema.getDirective('cost') as GraphQLDirective;
+  const costs = new Map<GraphQLField<unknown, unknown>, FieldCost>();
+  for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {
+    for (const field of Object.values(type.getFields())) {
+      const name = `${type.name}.${field.name}`;
+      const length = introspected[name];
+      const stated = field.astNode && getDirectiveValues(directive, field.astNode);
+      if (stated !== undefined) costs.set(field, stated as unknown as FieldCost);
+      else if (length !== undefined) costs.set(field, { calls: 0, objects: length });
+      else if (
+        !isIntrospectionType(type) &&
+        (field.resolve ?? field.subscribe) &&
+        !('callsToFind' in field.extensions)
+      ) {
+        throw new Error(`${name} has a resolver, but no @cost in the schema`);
+      }
+    }
+  }
+  return costs;
+});
+
+/** The calls of a field for one object. */
+function callsFor({ calls, pages, eventsCounted }: FieldCost, { has, ids = 1 }: Given, statisticsLimit: number) {
+  if (eventsCounted) return calls + Math.ceil(statisticsLimit / maxPageSize);
+  if (pages && has('last')) return 4;
+  if (pages && has('after')) return 3;
+  return calls * ids;
 }
 
 /**
@@ -96,7 +143,8 @@ export function estimateCost(
     const given = defer && getDirectiveValues(defer, selection, variables);
     return given != null && given.if !== false;
   };
-  const argumentsOf = argumentReader(variables, statisticsLimit);
+  const costs = costsOf(schema);
+  const argumentsOf = argumentReader(variables);
   const charges = new Map<string, number>();
   const filtered = new Map<string, number>();
   let values = 0;
@@ -133,20 +181,21 @@ export function estimateCost(
     group: ObjectGroup,
   ): void {
     const isMutation = type === schema.getMutationType();
-    const cost = costTable[`${type.name}.${field.name}`] ?? noCost;
+    const cost = costs.get(field) ?? noCost;
     const given = argumentsOf(field, node);
     // Mutations run one after the other and share no calls.
     const parent = isMutation ? `${node.alias?.value ?? field.name}:` : group.name;
     const path = `${parent}/${field.name}(${given.id})`;
 
-    const calls = typeof cost.calls === 'number' ? cost.calls : cost.calls(given);
+    const calls = callsFor(cost, given, statisticsLimit);
     if (calls > 0) {
       const payer = (cost.per === 'Market' ? group.market : undefined) ?? group;
       const payers = payer.page === undefined ? payer.objects : payer.times;
       charges.set(cost.shares === undefined ? path : `${payer.name}/${cost.shares}`, calls * payers);
     }
 
-    const records = cost.records?.(given) ?? 0;
+    const { records: always = 0, recordsByArgument = 0 } = cost;
+    const records = always + recordsByArgument * (Number(given.has('filter')) + Number(given.has('orderBy')));
     if (records > 0) filtered.set(path, records * group.objects);
 
     const isList = isListType(getNullableType(field.type));
@@ -179,15 +228,29 @@ export function estimateCost(
   return { calls: sum(charges), records: sum(filtered), values: Math.round(values) };
 }
 
+/** The arguments of a field. */
+interface Given {
+  /** Equal for equal ones. */
+  readonly id: number;
+  /** How many values they have. */
+  readonly values: number;
+  /** The size of the page, 0 to 100; undefined if the field is not paginated. */
+  readonly size: number | undefined;
+  /** Whether the client gives this argument, and not as null. */
+  readonly has: (name: string) => boolean;
+  /** The number of identifiers; undefined if the field takes no list of them. */
+  readonly ids: number | undefined;
+}
+
 /** Creates a function that reads the arguments of a field. It reads each node once, since a fragment may be spread often and its texts may be long. */
-function argumentReader(variables: Readonly<Record<string, unknown>>, statisticsLimit: number) {
-  const byNode = new Map<FieldNode, ReturnType<typeof read>>();
+function argumentReader(variables: Readonly<Record<string, unknown>>) {
+  const byNode = new Map<FieldNode, Given>();
   const ids = new Map<string, number>();
   /** A list of a variable is the same object wherever the variable is used. */
   const sizeOfObject = oncePerValue((value: object): number => sumBy(Object.values(value), sizeOf));
   const sizeOf = (value: unknown) => (typeof value === 'object' && value !== null ? sizeOfObject(value) : 1);
 
-  function read(field: GraphQLField<unknown, unknown>, node: FieldNode) {
+  function read(field: GraphQLField<unknown, unknown>, node: FieldNode): Given {
     // Arguments with the same text have the same value within one operation.
     const text = (node.arguments ?? []).map(({ loc }) => loc?.source.body.slice(loc.start, loc.end)).join();
     const id = ids.get(text) ?? ids.size;
@@ -200,7 +263,6 @@ function argumentReader(variables: Readonly<Record<string, unknown>>, statistics
       size: field.args.some(({ name }) => name === 'first') ? countedSize(values.first ?? values.last) : undefined,
       has: (name: string) => values[name] != null,
       ids: Array.isArray(list) ? list.length : undefined,
-      statisticsLimit,
     };
   }
 

@@ -6,6 +6,8 @@ import { vector } from '../src/data/parsing.js';
 import { Exchange } from '../src/data/upstream/exchange.js';
 import { parseReply, type Reply, replyText } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
+import { companiesEndpoint, esgEndpoint } from '../src/domains/companies/client.js';
+import { eventsEndpoint } from '../src/domains/events/client.js';
 import { UpstreamInvalidResponse } from '../src/errors.js';
 import { releaseArrayBuffers } from '../src/lib/body.js';
 import { cutFromText, cutNumberArrays, flatArrays, quoteNumberArrays } from '../src/lib/json.js';
@@ -285,25 +287,29 @@ describe('the JSON of a reply', () => {
   });
 
   test.each([
-    ['as many members', 'f', membersOf(10, membersOf(999))],
-    ['as many values', 'f', list(10_000)],
-    ['as many members of one object', 'f', membersOf(1_000)],
-    ['as many values of a list in a list', 'companies', `[{"a":${list(10_000)}}]`],
-    ['more companies than a list in them may have values', 'companies', `{"data":{"companies":${list(10_001, '{}')}}}`],
-    ['one list after another', 'companies', `{"a":${list(10_001)},"b":${list(10_001)}}`],
-    ['as many companies in one object', 'esg', `{"data":${membersOf(10_000)}}`],
-  ])('may have %s as there may be at most', (_, family, text) => {
-    expect(read(reply(text), { ...request, family })).toEqual(JSON.parse(text));
+    ['as many members', undefined, membersOf(10, membersOf(999))],
+    ['as many values', undefined, list(10_000)],
+    ['as many members of one object', undefined, membersOf(1_000)],
+    ['as many values of a list in a list', companiesEndpoint, `[{"a":${list(10_000)}}]`],
+    [
+      'more companies than a list in them may have values',
+      companiesEndpoint,
+      `{"data":{"companies":${list(10_001, '{}')}}}`,
+    ],
+    ['one list after another', companiesEndpoint, `{"a":${list(10_001)},"b":${list(10_001)}}`],
+    ['as many companies in one object', esgEndpoint, `{"data":${membersOf(10_000)}}`],
+  ])('may have %s as there may be at most', (_, endpoint, text) => {
+    expect(read(reply(text), { ...request, ...endpoint })).toEqual(JSON.parse(text));
   });
 
   test.each([
-    ['a list in a list', 'companies', `[{"a":${list(10_001)}}]`],
-    ['a list in a list in an object', 'esg', `{"data":[{"a":{"b":${list(10_001)}}}]}`],
-    ['a list in a list of events', 'events', `{"data":[{"a":${list(10_001)}}]}`],
-    ['one company', 'companies', `[${membersOf(1_001)}]`],
-    ['one object', 'esg', membersOf(10_001)],
-  ])('that has one value too many in %s is refused', (_, family, text) => {
-    expect(() => read(reply(text), { ...request, family })).toThrow(UpstreamInvalidResponse);
+    ['a list in a list', companiesEndpoint, `[{"a":${list(10_001)}}]`],
+    ['a list in a list in an object', esgEndpoint, `{"data":[{"a":{"b":${list(10_001)}}}]}`],
+    ['a list in a list of events', eventsEndpoint, `{"data":[{"a":${list(10_001)}}]}`],
+    ['one company', companiesEndpoint, `[${membersOf(1_001)}]`],
+    ['one object', esgEndpoint, membersOf(10_001)],
+  ])('that has one value too many in %s is refused', (_, endpoint, text) => {
+    expect(() => read(reply(text), { ...request, ...endpoint })).toThrow(UpstreamInvalidResponse);
   });
 
   test('has at most 8 MB besides the vectors of a page of events, whether they are wanted or not', () => {
@@ -312,7 +318,7 @@ describe('the JSON of a reply', () => {
       `{"data":[${list(8, `"${'x'.repeat(megabyte - 100)}"`)},"${filling}",{"embeddings":${vector}}]}`;
     const rest = 8 * megabyte - (text('').length - vector.length);
     for (const wanted of [true, false]) {
-      const asked = { ...request, family: 'events', vectors: { member, wanted } };
+      const asked = { ...request, ...eventsEndpoint, vectors: { member, wanted } };
       expect(read(reply(text('x'.repeat(rest))), asked)).toHaveProperty('data');
       expect(() => read(reply(text('x'.repeat(rest + 1))), asked)).toThrow(UpstreamInvalidResponse);
     }

@@ -13,6 +13,7 @@ import { Exchange, type ReplyLimits } from '../src/data/upstream/exchange.js';
 import { parseReply, type Reply, replyText } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { createUpstream } from '../src/data/upstream/upstream.js';
+import { companiesEndpoint } from '../src/domains/companies/client.js';
 import { Abandoned, type GatewayError } from '../src/errors.js';
 import { Bulkhead } from '../src/lib/run.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
@@ -939,9 +940,9 @@ describe('a body', () => {
   const megabyte = Buffer.alloc(1024 * 1024, ' ');
 
   test.each([
-    ['companies', 32],
-    ['jobs', 4],
-  ])('of the family %s is aborted above %d MB, without a retry', async (family, megabytes) => {
+    ['of all companies of a market', companiesEndpoint, 32],
+    ['of an endpoint without bounds of its own', { bounds: undefined }, 4],
+  ])('%s is aborted above its bound, without a retry', async (_, { bounds }, megabytes) => {
     let most = megabytes;
     const { service, read } = await serviceThat((_, response) => {
       response.writeHead(200);
@@ -955,9 +956,9 @@ describe('a body', () => {
       };
       more();
     });
-    expect((await read('/thing', { family })).status).toBe(200);
+    expect((await read('/thing', { bounds })).status).toBe(200);
     most += 8;
-    expect(await extensionsOf(read('/thing', { family }))).toEqual(tooLarge);
+    expect(await extensionsOf(read('/thing', { bounds }))).toEqual(tooLarge);
     expect(service.calls).toHaveLength(2);
   });
 

@@ -29,7 +29,7 @@ export interface Company extends CompanyRecord {
 /** Which companies of a market to list, and in which order. */
 type CompanyListing = Pick<CompanyPageInput, 'filter' | 'orderBy'>;
 
-const companiesEndpoint: ServiceEndpoint = {
+export const companiesEndpoint: ServiceEndpoint = {
   family: 'companies',
   version: 1,
   lifetime: cachedFor(300),
@@ -41,7 +41,7 @@ const companiesEndpoint: ServiceEndpoint = {
   bounds: { bytes: 32 * 1024 * 1024, items: 500_000, members: 300_000 },
 };
 /** One object may have a member for each company. */
-const esgEndpoint: ServiceEndpoint = {
+export const esgEndpoint: ServiceEndpoint = {
   ...companiesEndpoint,
   family: 'esg',
   version: 1,

@@ -5,7 +5,7 @@ import { readTeams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError } from './config/configuration-error.js';
 import { connectForCommand, faultsOfRedis } from './data/redis.js';
-import { checkFileStore } from './domains/exports/file-store.js';
+import { checkFileStore } from './domains/exports/exports.js';
 import { createDocumentParser } from './graphql/limits/document-checks.js';
 import { readManifest } from './graphql/limits/documents.js';
 import { readToolOperations } from './http/mcp/operations.js';

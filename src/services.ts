@@ -22,12 +22,7 @@ import { createStartedRuns } from './data/started-runs.js';
 import { createUpstream } from './data/upstream/upstream.js';
 import { createEventsClient } from './domains/events/client.js';
 import { createBackfillLimiter } from './domains/events/feed.js';
-import { createAddressGuard, type Resolve, resolveName } from './domains/exports/address-guard.js';
-import { realTimer, type StartTimer } from './domains/exports/delivery.js';
-import { createExports } from './domains/exports/exports.js';
-import { openFileStore } from './domains/exports/file-store.js';
-import { createRedisStore } from './domains/exports/redis-store.js';
-import { createTeamStore } from './domains/exports/team-store.js';
+import { type ExportsSeams, openExports } from './domains/exports/exports.js';
 import { createSignInAttempts } from './domains/sessions/attempts.js';
 import { createRevocations } from './domains/sessions/revocations.js';
 import { createSessions } from './domains/sessions/sessions.js';
@@ -42,13 +37,9 @@ import { createWarnings } from './observability/warnings.js';
 import { createSchema } from './schema.js';
 
 /** What a test may replace of the outside world. */
-export interface BaseSeams {
+export interface BaseSeams extends ExportsSeams {
   /** The HTTP connection to the service. */
   readonly wire?: Dispatcher;
-  /** Resolves the names of export endpoints. */
-  readonly resolve?: Resolve;
-  /** What ends an attempt of an export. */
-  readonly startTimer?: StartTimer;
   readonly memory?: MemoryBounds;
   /** Stands in for that of `schema/`. */
   readonly schema?: GraphQLSchema;
@@ -112,18 +103,8 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   const intervalMs = config.pollIntervalMs;
   const store = shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
   const polling = createPolling({ store, intervalMs, telemetry });
-  const exports = createExports({
-    store:
-      exportsRedis === undefined
-        ? createTeamStore(await openFileStore(config.dataDir, telemetry), signer, telemetry, !config.isSecretSet)
-        : createTeamStore(createRedisStore(exportsRedis, telemetry), signer, telemetry, false),
-    sealer,
-    guard: createAddressGuard(config.exports.allowPrivateAddresses ?? false, seams.resolve ?? resolveName),
-    startTimer: seams.startTimer ?? realTimer,
-    httpsOnly: config.exports.httpsOnly,
-    telemetry,
-    report: error => log.error({ err: error }, 'The outcome of an export could not be recorded'),
-  });
+  const report = (error: unknown) => log.error({ err: error }, 'The outcome of an export could not be recorded');
+  const exports = await openExports(config, { redis: exportsRedis, signer, sealer, telemetry, report }, seams);
   const services: Services = {
     upstream,
     cache: new Cache(tiers, generations, telemetry),
@@ -171,7 +152,7 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
     /** Waits for running exports and polls, and closes every connection. */
     async close(): Promise<void> {
       clearInterval(judging);
-      await exports.idle();
+      await exports.sender.idle();
       await polling.close();
       await upstream.close();
       redis?.disconnect();

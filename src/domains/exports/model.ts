@@ -71,7 +71,7 @@ const exportRecord = z.looseObject({
   /** A digest of the whole input. */
   inputDigest: text,
   retryOf: text.nullable(),
-  /** What a retry needs. Null for a test, and for a selection that is too long to be stored. */
+  /** What a retry needs. Null for a selection that is too long to be stored. */
   repeatable: z
     .looseObject({ companies: z.unknown(), user: z.looseObject({ name: text.nullable(), email: text.nullable() }) })
     .nullable(),

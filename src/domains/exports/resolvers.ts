@@ -13,7 +13,7 @@ import { checkedHeaders, type ExportUser } from './endpoint.js';
 import { browserUrl } from './endpoint-response.js';
 import { exportProgress } from './feed.js';
 import { type Endpoint, type ExportRecord, statusOf } from './model.js';
-import { type Payload, payloadOf } from './payload.js';
+import type { Payload } from './sender.js';
 import { type ExportKey, exportWith, recentExports, retryOfExport } from './team-state.js';
 
 const maxNameLength = 255;
@@ -46,7 +46,7 @@ export const exportsResolvers: Resolvers = {
   Mutation: {
     async registerExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
-      const { endpoint, signingSecret } = await context.exports.register(team, {
+      const { endpoint, signingSecret } = await context.exports.registry.register(team, {
         name: checkedName(input.name, 'input.name'),
         url: input.url,
         description: plainText(input.description, 'input.description', maxDescriptionLength),
@@ -60,17 +60,19 @@ export const exportsResolvers: Resolvers = {
       const endpoint = checkedName(input.endpoint, 'input.endpoint');
       if (description != null) plainText(description, 'input.description', maxDescriptionLength);
       const checked = headers && checkedHeaders('UpdateExportEndpointInput.headers', headers);
-      return { endpoint: await context.exports.update(team, { ...input, endpoint, headers: checked ?? null }) };
+      return {
+        endpoint: await context.exports.registry.update(team, { ...input, endpoint, headers: checked ?? null }),
+      };
     },
     async rotateExportEndpointSecret(_, { input }, context) {
       const team = administeredTeam(context);
       const name = checkedName(input.endpoint, 'input.endpoint');
-      const { endpoint, signingSecret } = await context.exports.rotateSecret(team, name);
+      const { endpoint, signingSecret } = await context.exports.registry.rotateSecret(team, name);
       return { endpoint, signingSecret: signingSecret.reveal() };
     },
     async deleteExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
-      return { endpoint: await context.exports.remove(team, checkedName(input.endpoint, 'input.endpoint')) };
+      return { endpoint: await context.exports.registry.remove(team, checkedName(input.endpoint, 'input.endpoint')) };
     },
     async exportMarketToEndpoint(_, { input }, context) {
       const team = teamOf(context);
@@ -83,20 +85,21 @@ export const exportsResolvers: Resolvers = {
         idempotencyKey: idempotencyKeyOf(input),
         ...requestedBy(context),
       };
-      return endingOf(await context.exports.send(team, request, () => payload(context, id, input.companies)));
+      return endingOf(await context.exports.sender.send(team, request, () => payload(context, id, input.companies)));
     },
     async testExportEndpoint(_, { input }, context) {
       const team = teamOf(context);
       const endpoint = checkedName(input.endpoint, 'input.endpoint');
-      const request = { endpoint, user: testUser(context), ...requestedBy(context) };
-      return endingOf(await context.exports.test(team, request));
+      const unrepeatable = { marketId: null, companies: null, idempotencyKey: null };
+      const request = { endpoint, user: testUser(context), ...unrepeatable, ...requestedBy(context) };
+      return endingOf(await context.exports.sender.send(team, request, () => testPayload));
     },
     async retryExport(_, { input }, context) {
       const team = teamOf(context);
       const exportId = checkedName(input.exportId, 'input.exportId');
       const request = { exportId, idempotencyKey: idempotencyKeyOf(input), ...requestedBy(context) };
       const repeat = (id: string, companies: unknown) => payload(context, id, companies as CompanySelection);
-      return endingOf(await context.exports.retry(team, request, repeat));
+      return endingOf(await context.exports.sender.retry(team, request, repeat));
     },
   },
   ExportEndpoint: {
@@ -150,7 +153,7 @@ const checkedName = (text: string, argument: string) => plainText(text, argument
 const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string | null }) =>
   idempotencyKey == null ? null : checkedName(idempotencyKey, 'input.idempotencyKey');
 
-/** The body of an export, from the market and the companies as they are now. @throws Conflict for a market that is not published; as `forbidStale` does */
+/** The body of an export (docs/upstream-api.md: Outbound request body), from the market and the companies as they are now. @throws Conflict for a market that is not published; as `forbidStale` does */
 async function payload({ loaders, metadata }: Context, id: string, selection: CompanySelection): Promise<Payload> {
   // The companies first, so that an invalid selection is refused before the first upstream call. The service has none of a market that is not published.
   const [companies, market] = await Promise.allSettled([
@@ -167,8 +170,16 @@ async function payload({ loaders, metadata }: Context, id: string, selection: Co
   if (name === null)
     throw new UpstreamInvalidResponse('The service sent no name of the market, which an export must have');
   const { selected, data } = companies.value;
-  return payloadOf({ id, name }, selected, data);
+  const body = { meta: { totalItems: selected }, market: { id: Number(id), name }, data };
+  return { body: JSON.stringify(body), selected, sent: data.length };
 }
+
+/** The body of a test: an export of no companies of a market that does not exist. */
+const testPayload: Payload = {
+  body: JSON.stringify({ meta: { totalItems: 0, isTest: true }, market: { id: 0, name: 'Test' }, data: [] }),
+  selected: 0,
+  sent: 0,
+};
 
 /** The user of the session. For other credentials, an example. */
 function testUser(context: Context): ExportUser {

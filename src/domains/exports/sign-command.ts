@@ -7,6 +7,7 @@ import { createSigner } from '../../data/cache/signer.js';
 import { connectForCommand } from '../../data/redis.js';
 import { openFileStore } from './file-store.js';
 import { createRedisStore } from './redis-store.js';
+import { resealedBy } from './signing.js';
 import { openSigned, signedText, type TextStore } from './team-store.js';
 
 /** Leaves what has no valid signature as it is. @throws Error with one line */
@@ -22,11 +23,7 @@ async function signExports(env: Record<string, string | undefined>, args: string
     const before = await texts.change(name, text => ({ result: text ?? '' }));
     const state = openSigned(signer, name, before);
     if (state === undefined) return false;
-    const endpoints = state.endpoints.map(async endpoint => ({
-      ...endpoint,
-      sealedHeaders: endpoint.sealedHeaders && (await sealer.resealed(endpoint.sealedHeaders)),
-      sealedSigningSecrets: await sealer.resealed(endpoint.sealedSigningSecrets),
-    }));
+    const endpoints = state.endpoints.map(async each => ({ ...each, ...(await resealedBy(sealer, each)) }));
     const value = signedText(signer, name, { ...state, endpoints: await Promise.all(endpoints) });
     const isSame = await texts.change(name, text => ({
       value: text === before ? value : undefined,

@@ -21,10 +21,6 @@ const signingSecret = z.looseObject({
 });
 type SigningSecret = z.output<typeof signingSecret>;
 
-/** The secrets as text, to be sealed. */
-export const revealed = (secrets: readonly SigningSecret[]) =>
-  secrets.map(each => ({ ...each, secret: each.secret.reveal() }));
-
 /** A new secret in the notation of Standard Webhooks: `whsec_` and Base64. */
 export function newSigningSecret(): Secret {
   return new Secret(`whsec_${randomBytes(secretBytes).toString('base64')}`);
@@ -65,47 +61,54 @@ const purposeOf = (kind: SealedKind, team: TeamKey, { name, url }: Pick<Endpoint
 const unopened = (what: string, remedy: string) =>
   new Conflict(`No SESSION_SECRET of the gateway opens the ${what} of this endpoint, or there is none; ${remedy}`);
 
-/** Seals and opens what an endpoint keeps secret. */
+/** The seals of an endpoint under the first secret; as they are if no secret opens them. */
+export const resealedBy = async (sealer: Sealer, { sealedHeaders, sealedSigningSecrets }: Endpoint) => ({
+  sealedHeaders: sealedHeaders && (await sealer.resealed(sealedHeaders)),
+  sealedSigningSecrets: await sealer.resealed(sealedSigningSecrets),
+});
+
+/** Seals and opens what endpoints keep secret. */
+export type EndpointSeals = ReturnType<typeof createEndpointSeals>;
+
+/** What an endpoint keeps secret. */
+export type OpenedEndpoint = Awaited<ReturnType<EndpointSeals['openAll']>>;
+
 export function createEndpointSeals(sealer: Sealer) {
-  /** Seals a value of an endpoint, so that it opens only for the same endpoint with the same URL. */
   const seal = (kind: SealedKind, team: TeamKey, endpoint: Pick<Endpoint, 'name' | 'url'>, value: unknown) =>
     sealer.seal({ for: purposeOf(kind, team, endpoint), [kind]: value }, 0);
 
-  /** The opened value, and its new seal if it was sealed with an older secret. Undefined if it is not sealed, or no secret opens it. */
+  /** Undefined if the value is not sealed, or no secret opens it. */
   async function open<K extends SealedKind>(kind: K, team: TeamKey, endpoint: Endpoint, sealed: string | null) {
     const schema = z.object({ for: z.literal(purposeOf(kind, team, endpoint)), [kind]: sealedSchemas[kind] });
     const content = await sealer.open(sealed ?? '').catch(() => undefined);
-    const { data } = schema.safeParse(content);
-    if (data === undefined) return undefined;
-    const resealed = sealed && (await sealer.resealed(sealed));
-    return { value: data[kind] as z.output<(typeof sealedSchemas)[K]>, resealed };
+    return schema.safeParse(content).data?.[kind] as z.output<(typeof sealedSchemas)[K]> | undefined;
   }
 
+  const openSecrets = (team: TeamKey, endpoint: Endpoint) =>
+    open('signing', team, endpoint, endpoint.sealedSigningSecrets);
+
   return {
-    seal,
-    open,
+    openSecrets,
     /** The headers and signing secrets of an endpoint, with their seals under the first secret. @throws Conflict if no secret opens them. */
     async openAll(team: TeamKey, endpoint: Endpoint) {
-      const headers =
-        endpoint.headerNames.length === 0
-          ? { value: {}, resealed: null }
-          : await open('headers', team, endpoint, endpoint.sealedHeaders);
+      const hasHeaders = endpoint.headerNames.length > 0;
+      const headers = hasHeaders ? await open('headers', team, endpoint, endpoint.sealedHeaders) : {};
       if (headers === undefined) throw unopened('headers', 'give them again with updateExportEndpoint');
-      const secrets = await open('signing', team, endpoint, endpoint.sealedSigningSecrets);
+      const secrets = await openSecrets(team, endpoint);
       if (secrets === undefined) throw unopened('signing secret', 'rotate the signing secret');
-      const resealed = { sealedHeaders: headers.resealed, sealedSigningSecrets: secrets.resealed };
-      return { headers: headers.value, secrets: secrets.value, resealed };
+      return { endpoint, headers, secrets, resealed: await resealedBy(sealer, endpoint) };
     },
-    /** What an endpoint has sealed, for its URL. */
+    /** Seals what an endpoint keeps secret, so that it opens only for the same endpoint with the same URL. */
     async sealAll(
       team: TeamKey,
       endpoint: Pick<Endpoint, 'name' | 'url'>,
       headers: Readonly<Record<string, string>>,
       secrets: readonly SigningSecret[],
     ) {
+      const revealed = secrets.map(each => ({ ...each, secret: each.secret.reveal() }));
       return {
         sealedHeaders: Object.keys(headers).length === 0 ? null : await seal('headers', team, endpoint, headers),
-        sealedSigningSecrets: await seal('signing', team, endpoint, revealed(secrets)),
+        sealedSigningSecrets: await seal('signing', team, endpoint, revealed),
       };
     },
   };

@@ -1,0 +1,199 @@
+// Sends exports: a record, up to four calls, and how it ended.
+import { hash, randomUUID } from 'node:crypto';
+import type { TeamKey } from '../../auth/teams.js';
+import { Conflict, UpstreamUnavailable } from '../../errors.js';
+import { timeNow } from '../../lib/clock.js';
+import type { MaybePromise } from '../../lib/run.js';
+import { iso } from '../../lib/time.js';
+import type { Span } from '../../observability/operation-info.js';
+import type { Telemetry } from '../../observability/telemetry.js';
+import type { AddressGuard } from './address-guard.js';
+import {
+  attemptMs,
+  deliver,
+  endpointChanged,
+  maxDeliveryMs,
+  newAttempt,
+  type OutboundCall,
+  type StartTimer,
+} from './delivery.js';
+import { type ExportUser, resolvedUrl } from './endpoint.js';
+import { recordAttempt, recordEnd, recordStart } from './history.js';
+import { type Endpoint, type ExportAttempt, type ExportRecord, statusOf, type TeamState } from './model.js';
+import { type EndpointSeals, type OpenedEndpoint, signatureHeaders } from './signing.js';
+import { earlierExport, endpointNamed, exportToRetry } from './team-state.js';
+import type { TeamStore } from './team-store.js';
+
+/** An export to start: what is recorded of it, its user, and the span of the operation, below which its attempts are. */
+type ExportOrder = Pick<
+  ExportRecord,
+  'endpoint' | 'marketId' | 'by' | 'idempotencyKey' | 'inputDigest' | 'retryOf' | 'repeatable'
+> & { readonly user: ExportUser; readonly span: Span | undefined };
+
+/** The body of a call, and how many companies were selected and are in it. */
+export interface Payload {
+  readonly body: string;
+  readonly selected: number;
+  readonly sent: number;
+}
+
+interface SenderDeps {
+  readonly store: TeamStore;
+  readonly seals: EndpointSeals;
+  readonly guard: AddressGuard;
+  readonly startTimer: StartTimer;
+  readonly httpsOnly: boolean;
+  readonly telemetry: Pick<Telemetry, 'exported'>;
+  readonly report: (error: unknown) => void;
+}
+
+/** How much longer than all its attempts an export may take before it counts as abandoned. */
+const slackMs = 10_000;
+/** In characters of JSON text. Every change of a team writes its whole state, so what is longer is not stored. */
+const maxSelectionLength = 32 * 1024;
+
+export class Sender {
+  readonly #deps: SenderDeps;
+  readonly #running = new Set<Promise<unknown>>();
+
+  constructor(deps: SenderDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves when no export is running. */
+  idle(): Promise<unknown> {
+    return Promise.allSettled(this.#running);
+  }
+
+  /**
+   * Sends an export, or returns the earlier one with the same idempotency key. Goes on if the client disconnects.
+   * @param companies the choice of companies as the client gave it; null, as the market, for a test of the endpoint.
+   * @param prepare creates the payload; called only if something is to be sent.
+   * @throws NotFound, Conflict, RateLimited or BadUserInput if nothing was sent; UpstreamUnavailable that is not `retryable` if something was.
+   */
+  async send(
+    team: TeamKey,
+    { companies, ...request }: Omit<ExportOrder, 'inputDigest' | 'retryOf' | 'repeatable'> & { companies: unknown },
+    prepare: () => MaybePromise<Payload>,
+  ): Promise<ExportRecord> {
+    const { endpoint, marketId, user } = request;
+    const inputDigest = digestOf([endpoint, marketId, companies, user.name, user.email]);
+    const order = { ...request, inputDigest, retryOf: null, repeatable: repeatableOf(companies, user) };
+    const state = await this.#deps.store.read(team);
+    return earlierExport(state, order) ?? this.#start(team, state, order, prepare);
+  }
+
+  /**
+   * Makes the call of an export that failed again, as an export of its own. An export can be retried once; after that, its retry can be.
+   * @param prepare creates the payload from the market and the choice of companies of the first export.
+   * @throws Conflict if it did not fail, was retried already, or cannot be repeated; otherwise as `send`.
+   */
+  async retry(
+    team: TeamKey,
+    { exportId, ...request }: Pick<ExportOrder, 'by' | 'idempotencyKey' | 'span'> & { readonly exportId: string },
+    prepare: (marketId: string, companies: unknown) => Promise<Payload>,
+  ): Promise<ExportRecord> {
+    const repeat = { ...request, inputDigest: digestOf(['retry', exportId]), retryOf: exportId };
+    const state = await this.#deps.store.read(team);
+    const earlier = earlierExport(state, repeat);
+    if (earlier !== undefined) return earlier;
+    const { endpoint, marketId, repeatable } = exportToRetry(state, exportId);
+    if (marketId === null || repeatable === null) {
+      throw new Conflict('This export cannot be retried, because its selection was not stored; send a new export');
+    }
+    const user = { ...repeatable.user, argument: 'input.exportId' };
+    const order = { ...repeat, endpoint, marketId, user, repeatable };
+    return this.#start(team, state, order, () => prepare(marketId, repeatable.companies));
+  }
+
+  /** Records an export and sends it, or returns the earlier one with the same idempotency key. @param state of the team, as just read. */
+  async #start(
+    team: TeamKey,
+    state: TeamState,
+    { user, span: parent, ...recorded }: ExportOrder,
+    prepare: () => MaybePromise<Payload>,
+  ): Promise<ExportRecord> {
+    const { store, seals, httpsOnly, telemetry } = this.#deps;
+    const endpoint = endpointNamed(state, recorded.endpoint);
+    const url = resolvedUrl(endpoint.url, user, httpsOnly);
+    const opened = await seals.openAll(team, endpoint);
+    const { body, ...counts } = await prepare();
+    const startsAt = timeNow();
+    const begun = await recordStart(
+      store,
+      team,
+      {
+        ...recorded,
+        id: randomUUID(),
+        endpointUrl: endpoint.url,
+        startedAt: iso(startsAt),
+        expiresAt: iso(startsAt + maxDeliveryMs + slackMs),
+        finishedAt: null,
+        user: user.email ?? user.name,
+        ...counts,
+        attempts: [newAttempt(startsAt)],
+        outcome: null,
+      },
+      opened,
+    );
+    const { record } = begun;
+    if (begun.endpoint === undefined) {
+      if (record.outcome === endpointChanged) telemetry.exported('FAILED');
+      return record;
+    }
+    const call = { url, body, id: record.id, startsAt, parent };
+    const delivery = this.#run(team, record, call, begun.endpoint, opened);
+    this.#running.add(delivery);
+    return delivery.finally(() => this.#running.delete(delivery));
+  }
+
+  /** @param first the endpoint as it was when the first attempt was recorded. @param opened what it had sealed when the export was prepared. */
+  async #run(
+    team: TeamKey,
+    record: ExportRecord,
+    call: OutboundCall,
+    first: Endpoint,
+    opened: OpenedEndpoint,
+  ): Promise<ExportRecord> {
+    const { store, seals, telemetry, report } = this.#deps;
+    const begin = async (attempts: ExportAttempt[]) => {
+      // The record began with the first attempt.
+      const endpoint =
+        attempts.length === 1
+          ? first
+          : await recordAttempt(store, team, record.id, attempts, first).catch(error => this.#stop(error));
+      if (endpoint === undefined) return undefined;
+      // Its signing secret may have been replaced.
+      const isSame = endpoint.sealedSigningSecrets === opened.endpoint.sealedSigningSecrets;
+      const { headers, secrets } = isSame ? opened : await seals.openAll(team, endpoint);
+      // The store took its time, or this process was paused: once the record says UNKNOWN, the export may be retried.
+      if (statusOf(record, timeNow() + attemptMs) !== 'RUNNING') {
+        this.#stop(
+          new Error(`The export ${record.id} was stopped: no further call could end before its record says UNKNOWN`),
+        );
+      }
+      return { ...headers, ...signatureHeaders(secrets, call, new Date(timeNow())) };
+    };
+    let known: Parameters<Telemetry['exported']>[0] = 'UNKNOWN';
+    try {
+      const delivery = await deliver(call, this.#deps, begin);
+      const ended = { ...record, ...delivery, finishedAt: iso(timeNow()) };
+      if (await recordEnd(store, team, ended, report)) known = ended.outcome.kind;
+      return ended;
+    } finally {
+      telemetry.exported(known);
+    }
+  }
+
+  #stop(error: unknown): never {
+    this.#deps.report(error);
+    const words = 'The export could not be recorded in time, and was stopped; read `exports` to see what is known';
+    throw new UpstreamUnavailable(words, undefined, false);
+  }
+}
+
+function repeatableOf(companies: unknown, { name, email }: ExportUser): ExportRecord['repeatable'] {
+  return JSON.stringify(companies).length > maxSelectionLength ? null : { companies, user: { name, email } };
+}
+
+const digestOf = (input: readonly unknown[]) => hash('sha256', JSON.stringify(input), 'base64url');

@@ -34,6 +34,8 @@ export interface TestGateway {
     variables?: Record<string, unknown>,
     headers?: Record<string, string>,
   ): Promise<GraphqlAnswer>;
+  /** Sends any body as a request by POST. */
+  send(body: unknown, headers?: Record<string, string>): Promise<GraphqlAnswer>;
   /** Reads the teams file and the trusted documents again, as SIGHUP does. */
   reload(): void;
   close(): Promise<void>;
@@ -113,7 +115,8 @@ export async function startGateway(
   return {
     url,
     sandbox: gateway.sandbox,
-    query: (document, variables, headers) => ask(`${url}/graphql`, document, variables, headers),
+    query: (query, variables = {}, headers) => send(`${url}/graphql`, { query, variables }, headers),
+    send: (body, headers) => send(`${url}/graphql`, body, headers),
     reload: gateway.reload,
     close: () => gateway.app.close(),
   };
@@ -133,16 +136,22 @@ export async function startOverSandbox(
 }
 
 /** Sends a GraphQL request to an address, which may have a query of its own. */
-export async function ask(
+export const ask = (
   address: string,
   query: string,
   variables: Record<string, unknown> = {},
+  headers?: Record<string, string>,
+): Promise<GraphqlAnswer> => send(address, { query, variables }, headers);
+
+async function send(
+  address: string,
+  body: unknown,
   headers: Record<string, string> = demoHeaders,
 ): Promise<GraphqlAnswer> {
   const response = await fetch(address, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ query, variables }),
+    body: JSON.stringify(body),
   });
   const { data, errors, extensions } = JSON.parse(await response.text());
   return { status: response.status, headers: response.headers, data, errors, extensions };

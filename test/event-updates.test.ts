@@ -1,3 +1,4 @@
+// `eventUpdates` through a fleet: what a listener hears, wherever it connects again.
 import { getEventListeners } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -17,6 +18,7 @@ import { demoHeaders, startGateway, type TestGateway } from './support/gateway.j
 import { counted } from './support/metrics.js';
 import { startNetwork } from './support/network.mjs';
 import { type RedisServer, startRedis } from './support/redis.js';
+import { listenResuming, transports as resuming } from './support/resuming-listener.mjs';
 import { type Heard, overSse, overWebsocket } from './support/streams.js';
 import { until, untilLater } from './support/until.js';
 import { eventMeta, eventPage, fakeWire } from './support/wire.js';
@@ -144,6 +146,46 @@ describe.each(Object.entries(transports))('Over %s', (_, through) => {
       expect(found.extensions).toEqual({ code: 'BAD_USER_INPUT', argument: 'after' });
     }
   });
+});
+
+// `npm run faults:streams` does the same with processes, a balancer and hundreds of listeners, for minutes.
+test('listeners on every transport whose connections are cut get every update exactly once', async () => {
+  let turn = 0;
+  const network = await startNetwork(() => {
+    turn += 1;
+    return Number(new URL(gateways[turn % gateways.length]?.url ?? '').port);
+  });
+  const key = demoHeaders['x-api-key'];
+  const all = Array.from({ length: 12 }, (_, index) =>
+    listenResuming(network.url, resuming[index % resuming.length] ?? 'sse', key),
+  );
+  try {
+    await until(() => all.every(({ hasCursor }) => hasCursor));
+    const titles: string[] = [];
+    for (let round = 0; round < 12; round += 1) {
+      const before = all.map(({ connections }) => connections);
+      for (let number = 0; number < 3; number += 1) {
+        const { title } = sandbox.publishEvent({ title: `${round}.${number}` });
+        titles.push(title);
+      }
+      if (round === 4) await redis.restart();
+      if (round === 8) {
+        const [first] = gateways.splice(0, 1);
+        await first?.close();
+        gateways.push(await start());
+      }
+      const isCut = network.cut(0.5) > 0;
+      await until(() => !isCut || all.some(({ connections }, index) => connections > (before[index] ?? 0)));
+    }
+    await until(() => all.every(listener => titles.every(title => listener.titles.has(title))));
+    for (const listener of all) {
+      expect([...listener.titles].filter(([, count]) => count !== 1)).toEqual([]);
+      expect(listener.gaps).toBe(0);
+    }
+  } finally {
+    for (const { stop } of all) stop();
+    await network.close();
+  }
 });
 
 test.each(Object.entries(transports))(

@@ -1,19 +1,16 @@
+// What a gateway finds in Redis that no gateway wrote, or that another one wrote long ago.
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { request } from 'undici';
-import type { Scope } from '../src/auth/credentials.js';
 import { Secret } from '../src/config/values.js';
-import { type Generations, writePurge } from '../src/data/cache/generations.js';
-import { scopedKey } from '../src/data/cache/keys.js';
+import { writePurge } from '../src/data/cache/generations.js';
 import { createSigner } from '../src/data/cache/signer.js';
-import { createRedisTier } from '../src/data/cache/tiers.js';
 import { redisPollStore } from '../src/data/polling/redis-poll-store.js';
 import { RedisCounter } from '../src/data/redis.js';
 import { createStartedRuns } from '../src/data/started-runs.js';
 import { createRevocations } from '../src/domains/sessions/revocations.js';
-import { createResponseCacheStore } from '../src/http/response-cache/store.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { type RedisServer, startRedis } from './support/redis.js';
 import { sharedStore, testFleet } from './support/shared-store.js';
@@ -58,32 +55,31 @@ describe('A gateway that finds in Redis what no gateway wrote', () => {
     '{ events(first: 3) { nodes { title } } }',
   ];
 
-  async function answersOf({ url }: TestGateway) {
+  async function answersOf({ query: ask }: TestGateway) {
     const answers = [];
     for (const query of queries) {
-      const { statusCode, body } = await request(`${url}/graphql`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...demoHeaders },
-        body: JSON.stringify({ query }),
-      });
-      answers.push([statusCode, await body.text()]);
+      const { status, data, errors } = await ask(query);
+      answers.push([status, data, errors]);
     }
     return answers;
   }
 
-  const head = (headers: unknown) =>
-    JSON.stringify({
-      headers,
-      length: 5,
-      etag: '"forged"',
-      keepUntil: Date.now() + 60_000,
-      generations: [],
-      freshUntil: Date.now() + 60_000,
-      usableUntil: Date.now() + 60_000,
-      bytes: 5,
-      value: { name: 'forged', events: [] },
-    });
-  const forgeries: Readonly<Record<string, (kept: Buffer, another: Buffer) => Buffer | string>> = {
+  const signer = createSigner([new Secret(env.SESSION_SECRET)]);
+  const signatureLength = signer.sign('', '').length;
+  const head = (headers: unknown) => {
+    const times = { keepUntil: Date.now() + 60_000, freshUntil: Date.now() + 60_000, usableUntil: Date.now() + 60_000 };
+    const value = { name: 'forged', events: [] };
+    return JSON.stringify({ headers, length: 5, etag: '"forged"', generations: [], bytes: 5, value, ...times });
+  };
+  /** Signed as it should be, with members in another shape: of a record, or of an answer. */
+  const changed = (ofRecord: object, ofAnswer: object) => (kept: Buffer, _: Buffer, name: string) => {
+    const [first = '', ...more] = kept.subarray(signatureLength).toString().split('\n');
+    const right = JSON.parse(first);
+    const wrong = { ...right, ...('freshUntil' in right ? ofRecord : ofAnswer) };
+    const content = [JSON.stringify(wrong), ...more].join('\n');
+    return signer.sign(name, content) + content;
+  };
+  const forgeries: Readonly<Record<string, (kept: Buffer, another: Buffer, name: string) => Buffer | string>> = {
     nothing: () => '',
     'an answer with a content-length of its own': () => `${head(['content-length', 1])}\n{"data":{"market":null}}`,
     'an answer with two ways to tell its end': () => `${head(['transfer-encoding', 'chunked'])}\n{"data":null}`,
@@ -97,28 +93,41 @@ describe('A gateway that finds in Redis what no gateway wrote', () => {
     'an entry that was cut short': kept => kept.subarray(0, -1),
     'an entry of another name': (_, another) => another,
     'an entry of another fleet': kept => {
-      const content = kept.subarray(43);
+      const content = kept.subarray(signatureLength);
       return Buffer.concat([Buffer.from(createSigner([new Secret('s'.repeat(40))]).sign('x', content)), content]);
     },
+    'an entry with a time that is no number': changed({ freshUntil: 'soon' }, { keepUntil: undefined }),
+    'an entry with a generation that is no text': changed({ generation: {} }, { generations: [[1, 2]] }),
+    'a record with a member of its own, and an answer with a header that is no text': changed(
+      { more: 1 },
+      { headers: ['x-a', {}] },
+    ),
+    'a refusal of another shape, and an entity tag with a quote in it': changed(
+      { absent: { status: 'no' } },
+      { etag: '"a"b"' },
+    ),
   };
 
   test.each(Object.keys(forgeries))('answers as if there were nothing, and counts it: %s', async name => {
-    const right = await withGateway(async writer => {
-      const answers = await answersOf(writer);
-      await until(async () => (await entries()).length === queries.length * 2);
-      return answers;
+    let right: unknown;
+    // A Redis that is slow on a busy machine is not waited for: then another gateway tries.
+    await until(async () => {
+      right = await withGateway(answersOf);
+      return (await entries()).length === queries.length * 2;
     });
     const names = await entries();
     const kept = await Promise.all(names.map(each => redis.getBuffer(each)));
-    for (const [index, each] of names.entries()) {
+    const forge = async (each: string, index: number) => {
       const another = kept[(index + 1) % kept.length] ?? Buffer.alloc(0);
-      await redis.set(each, forgeries[name]?.(kept[index] ?? Buffer.alloc(0), another) ?? '', 'PX', 60_000);
-    }
-    await withGateway(async reader => {
-      expect(await answersOf(reader)).toEqual(right);
-      for (const what of ['record', 'response']) {
-        expect(await counted(reader.url, 'gateway_redis_malformed_total', { what })).toBe(queries.length);
-      }
+      await redis.set(each, forgeries[name]?.(kept[index] ?? Buffer.alloc(0), another, each) ?? '', 'PX', 60_000);
+    };
+    await until(async () => {
+      await Promise.all(names.map(forge));
+      return withGateway(async reader => {
+        expect(await answersOf(reader)).toEqual(right);
+        const malformed = (what: string) => counted(reader.url, 'gateway_redis_malformed_total', { what });
+        return isDeepStrictEqual([await malformed('record'), await malformed('response')], [3, 3]);
+      });
     });
   });
 });
@@ -203,95 +212,4 @@ test('Gateways in all phases of a rotation of the secret answer alike over one R
     await Promise.all(gateways.map(gateway => gateway.close()));
     await sandbox.close();
   }
-});
-
-describe('What is signed', () => {
-  const [old, next, foreign] = ['old', 'next', 'foreign'].map(name => new Secret(name.repeat(10))) as [
-    Secret,
-    Secret,
-    Secret,
-  ];
-
-  test('is opened by every gateway that knows the secret, first or not, and by no other', () => {
-    const phases = [createSigner([old]), createSigner([old, next]), createSigner([next, old]), createSigner([next])];
-    const opens = phases.map(writer =>
-      phases.map(reader => reader.open('name', `${writer.sign('name', 'text')}text`) === 'text'),
-    );
-    expect(opens).toEqual([
-      [true, true, true, false],
-      [true, true, true, false],
-      [false, true, true, true],
-      [false, true, true, true],
-    ]);
-    const stranger = createSigner([foreign]);
-    expect(phases.map(reader => reader.open('name', `${stranger.sign('name', 'text')}text`))).toEqual(
-      phases.map(() => undefined),
-    );
-  });
-
-  test('is opened as bytes and as text alike, and under its own name only', () => {
-    const signer = createSigner([old]);
-    const signed = `${signer.sign('name', 'te', Buffer.from('xt – ü'))}text – ü`;
-    expect(signer.open('name', signed)).toBe('text – ü');
-    expect(signer.open('name', Buffer.from(signed))?.toString()).toBe('text – ü');
-    expect(signer.open('namet', signed.replace('text', 'ext'))).toBeUndefined();
-    expect(signer.open('name', '')).toBeUndefined();
-  });
-});
-
-describe('What a gateway signed and another one cannot read', () => {
-  const scope = 'a-scope' as Scope;
-  const now = () => Date.now() + 60_000;
-  const seen: string[] = [];
-  const telemetry = { ...silentTelemetry, malformed: (what: string) => void seen.push(what) };
-  beforeEach(() => {
-    seen.length = 0;
-  });
-
-  const record = () => ({ value: { id: 'a' }, freshUntil: now(), usableUntil: now(), bytes: 9 });
-  test.each<[string, () => unknown]>([
-    ['a time that is no number', () => ({ ...record(), freshUntil: 'soon' })],
-    ['a generation that is no text', () => ({ ...record(), generation: {} })],
-    ['a member of its own', () => ({ ...record(), more: 1 })],
-    ['a refusal of another shape', () => ({ ...record(), absent: { status: 'no' } })],
-    ['a list', () => []],
-  ])('is no record: %s', async (_, made) => {
-    const store = sharedStore(redis, telemetry);
-    const [tier, key] = [createRedisTier(store), scopedKey(scope, 'a record')];
-    await tier.setMany(new Map([[key, record()]]));
-    expect((await tier.getMany([key])).get(key)).toMatchObject({ value: { id: 'a' } });
-    const [name = ''] = await redis.keys('*');
-    const json = JSON.stringify(made());
-    await redis.set(name, store.signer.sign(name, json) + json);
-    expect((await tier.getMany([key])).size).toBe(0);
-    expect(seen).toEqual(['record']);
-  });
-
-  const answerHead = () => ({
-    headers: ['content-type', 'application/json'],
-    etag: '"e"',
-    keepUntil: now(),
-    generations: [],
-  });
-  test.each<[string, () => unknown]>([
-    ['a header that is no text', () => ({ ...answerHead(), headers: ['x-a', {}] })],
-    ['no time', () => ({ ...answerHead(), keepUntil: undefined })],
-    ['a tag that is no text', () => ({ ...answerHead(), generations: [[1, 2]] })],
-    ['an entity tag with a quote in it', () => ({ ...answerHead(), etag: '"a"b"' })],
-  ])('is no answer: %s', async (_, made) => {
-    const shared = sharedStore(redis, telemetry);
-    const generations = {} as Generations;
-    const store = () => createResponseCacheStore({ bytes: 100_000, shared, generations, telemetry });
-    const key = scopedKey(scope, 'an answer');
-    await until(() => redis.status === 'ready');
-    const answer = { ...answerHead(), body: [Buffer.from('{}')], length: 2, compressed: {} };
-    store().put(key, { ...answer, generations: [], operation: undefined, outcome: undefined });
-    await until(async () => (await redis.dbsize()) === 1);
-    expect(await store().get(key)).toMatchObject({ headers: answer.headers, length: 2 });
-    const [name = ''] = await redis.keys('*');
-    const line = `${JSON.stringify(made())}\n{}`;
-    await redis.set(name, shared.signer.sign(name, line) + line);
-    expect(await store().get(key)).toBeUndefined();
-    expect(seen).toEqual(['response']);
-  });
 });

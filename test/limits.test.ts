@@ -1,8 +1,11 @@
+// What one request may cost, and how much of it is answered.
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
   buildSchema,
+  execute,
+  type GraphQLError,
   type GraphQLObjectType,
   type GraphQLSchema,
   getIntrospectionQuery,
@@ -20,6 +23,8 @@ import {
   validate,
   visit,
 } from 'graphql';
+import { createPlanExecutor } from '../src/graphql/executor/execute.js';
+import { maxErrors, moreErrors } from '../src/graphql/executor/run-plan.js';
 import { bounds } from '../src/graphql/limits/bounds.js';
 import { costsOf, estimateCost, type OperationCost } from '../src/graphql/limits/cost.js';
 import { readExamples } from '../src/http/graphiql/graphiql.js';
@@ -27,6 +32,7 @@ import type { Sandbox } from '../src/sandbox/server.js';
 import { createSchema, readTypeDefs } from '../src/schema.js';
 import { callsTable, cursorOf } from './support/calls-table.js';
 import { demoHeaders, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
+import { reply, startStubService } from './support/stub-service.js';
 
 const schema = createSchema();
 function costOf(query: string, variables: Record<string, unknown> = {}): OperationCost {
@@ -607,3 +613,100 @@ test.each(['/graphql', '/graphql/stream'])(
     }
   },
 );
+
+const failing = buildSchema(`
+  directive @defer(if: Boolean! = true, label: String) on FRAGMENT_SPREAD | INLINE_FRAGMENT
+  type Query { items: [Item]! }
+  type Item { id: Int, score: Int, rank: Int! }
+`);
+
+/** An error that counts how often an error of a response is made of it. */
+class CountingError extends Error {
+  made = 0;
+  override get message(): string {
+    this.made += 1;
+    return 'no score';
+  }
+}
+
+/** Executes a query on items of which each score and rank fails. */
+async function runFailing(query: string, items: number) {
+  const error = new CountingError();
+  const executePlanned = createPlanExecutor(failing);
+  const field = failing.getQueryType()?.getFields().items;
+  if (field !== undefined)
+    field.resolve = () => Array.from({ length: items }, () => ({ id: 1, score: error, rank: error }));
+  const document = parse(query);
+  const result = await executePlanned({ document, operationName: undefined, variables: {}, context: {}, defers: true });
+  if (result === undefined) throw new Error('There is no plan');
+  return { error, document, ...result };
+}
+
+describe('a response with many errors', () => {
+  test.each(['score', 'rank'])('reports the first 200 errors and one that stands for all others: %s', async name => {
+    const { error, document, data, errors = [] } = await runFailing(`{ items { id ${name} } }`, 2_000);
+    expect(errors).toHaveLength(maxErrors + 1);
+    expect(errors.at(maxErrors - 1)?.path).toEqual(['items', maxErrors - 1, name]);
+    expect(errors.at(-1)).toBe(moreErrors);
+    // Its stack takes one more.
+    expect(error.made).toBeLessThanOrEqual(maxErrors + 1);
+    expect(JSON.stringify(data)).toBe(JSON.stringify((await execute({ schema: failing, document })).data));
+  });
+
+  test('reports as many of a response in parts, and says of each fragment without data that it failed', async () => {
+    const fragments = '... @defer { id score } ... @defer { rank }';
+    const { error, errors = [], deferred } = await runFailing(`{ items { ${fragments} } }`, 1_000);
+    const found: GraphQLError[] = [...errors];
+    let failed = 0;
+    for await (const { incremental = [], completed = [] } of deferred?.parts ?? []) {
+      for (const part of incremental) found.push(...(part.errors ?? []));
+      for (const { errors: reasons } of completed) {
+        if (reasons === undefined) continue;
+        expect(reasons).toHaveLength(1);
+        failed += 1;
+        found.push(...reasons);
+      }
+    }
+    expect(failed).toBe(1_000);
+    expect(found.filter(each => each !== moreErrors)).toHaveLength(maxErrors);
+    // Its stack takes one more.
+    expect(error.made).toBeLessThanOrEqual(maxErrors + 1);
+  });
+
+  test.each(['plan', 'graphql-js'])('holds over HTTP with the executor %s', async GRAPHQL_EXECUTOR => {
+    const companies = Array.from({ length: 100 }, (_, index) => ({ domain: `c${index}.example`, score: 'high' }));
+    const service = await startStubService((_, response) => reply(response, 200, { data: companies }));
+    const over = await startGateway({ env: { UPSTREAM_BASE_URL: service.origin, GRAPHQL_EXECUTOR } });
+    try {
+      const ids = [1, 2, 3, 4, 5, 6];
+      const query = 'query ($ids: [ID!]!) { markets(ids: $ids) { companies(first: 100) { nodes { score } } } }';
+      const { data, errors } = await over.query(query, { ids });
+      const nodes = ids.flatMap((_, index) => data.markets[index].companies.nodes);
+      expect(nodes).toEqual(Array.from({ length: 600 }, () => ({ score: null })));
+      expect(errors).toHaveLength(maxErrors + 1);
+      expect(errors?.at(-1)).toEqual({
+        message: expect.any(String),
+        extensions: { code: 'QUERY_TOO_COMPLEX', measure: 'errors', value: maxErrors + 1, limit: maxErrors },
+      });
+    } finally {
+      await over.close();
+      await service.close();
+    }
+  });
+
+  test('reports 200 of the records that were left out', async () => {
+    const service = await startStubService((_, response) => reply(response, 200, { data: Array(150).fill({}) }));
+    const over = await startGateway({ env: { UPSTREAM_BASE_URL: service.origin } });
+    try {
+      const { data, errors } = await over.query(
+        '{ markets(ids: [1, 2]) { companies { totalCount nodes { domain } } } }',
+      );
+      expect(data.markets[1].companies.totalCount).toBe(0);
+      expect(errors).toHaveLength(201);
+      expect(errors?.[199]?.extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', record: 'Company' });
+    } finally {
+      await over.close();
+      await service.close();
+    }
+  });
+});

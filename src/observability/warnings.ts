@@ -22,13 +22,13 @@ interface Subject {
 export type Warnings = ReturnType<typeof createWarnings>;
 
 /**
- * Warns of what fails outside the gateway. The same is written at most once a minute, with the number of failures since the last one (`times`), and
- * only while its cause still fails. When nothing has failed for a while, the recovery is logged once.
+ * Warns of what fails outside the gateway. The same is written at most once a minute, with the number of failures since the last one (`times`). When
+ * nothing has failed for a while, the recovery is logged once.
  */
 export function createWarnings(log: Pick<Logger, 'warn'>) {
   const subjects = new Map<string, Subject>();
-  /** How often each line was not written, when its cause failed last, and whether it was written within the last minute. */
-  const lines = new LRUCache<string, { times: number; failedAt: number; isQuiet: boolean }>({ max: maxCauses });
+  /** How often each line was not written, and when it was written last. */
+  const lines = new LRUCache<string, { times: number; writtenAt: number }>({ max: maxCauses });
 
   return {
     /**
@@ -45,22 +45,13 @@ export function createWarnings(log: Pick<Logger, 'warn'>) {
       clearTimeout(subject.recovery);
       subject.recovery = undefined;
       const text = `${name}: ${words}`;
-      const line = lines.get(text) ?? { times: 0, failedAt: now, isQuiet: false };
+      const line = lines.get(text) ?? { times: 0, writtenAt: Number.NEGATIVE_INFINITY };
       lines.set(text, line);
       line.times += 1;
-      line.failedAt = now;
-      if (!line.isQuiet) write();
-
-      function write(): void {
-        log.warn({ times: line.times }, text);
-        Object.assign(line, { times: 0, isQuiet: true });
-        subject.isInLog = true;
-        setTimeout(() => {
-          line.isQuiet = false;
-          const stillFails = subject.recovery === undefined && performance.now() - line.failedAt <= steadyMs;
-          if (line.times > 0 && stillFails) write();
-        }, quietMs).unref();
-      }
+      if (now - line.writtenAt < quietMs) return;
+      log.warn({ times: line.times }, text);
+      Object.assign(line, { times: 0, writtenAt: now });
+      subject.isInLog = true;
     },
 
     /** A part of a subject works. If it failed before, and nothing of the subject fails for `afterMs`, the log says that the subject recovered. */

@@ -12,6 +12,7 @@ const { values } = parseArgs({
     count: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '300' },
+    workers: { type: 'string', default: '2' },
     only: { type: 'string', default: '' },
   },
 });
@@ -78,35 +79,50 @@ function mutantsOf(file) {
   return found;
 }
 
-/** @returns which rule was broken, or undefined. */
-function tryMutant({ file, start, end, text }) {
-  const args = [
-    '--mutation',
-    JSON.stringify({ file, start, end, text }),
-    '--seed',
-    '1',
-    '--minutes',
-    '2',
-    '--for',
-    values.seconds,
-    '--no-shrink',
-  ];
+/** A history takes some seconds of a processor, also on a busy machine: one that has taken as many as this hangs. */
+const hangsAfter = 90;
+/** Of a processor, as Linux counts them, in hundredths. */
+const secondsOf = ({ pid }) => {
+  const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11);
+  return (Number(user) + Number(system)) / 100;
+};
+
+/** @returns the seed and the hash of the history that ends the run, and what is wrong: undefined, the rule that it breaks, or how the process ended. */
+function simulate(mutation, ...args) {
+  const main = ['--preserve-symlinks', '--no-warnings', join(import.meta.dirname, 'main.mjs'), '--no-shrink'];
+  const mutated = mutation === undefined ? [] : ['--mutation', JSON.stringify(mutation)];
+  const child = spawn(process.execPath, [...main, '--minutes', '2', ...mutated, ...args]);
+  let [errors, last, begunAt, hangs] = ['', {}, 0, false];
+  child.stderr.on('data', data => (errors += data));
+  child.stdout.on('data', data => {
+    last = JSON.parse(String(data).trim().split('\n').at(-1));
+    begunAt = secondsOf(child);
+  });
+  const watch = setInterval(() => {
+    hangs ||= child.exitCode === null && secondsOf(child) - begunAt > hangsAfter;
+    if (hangs) child.kill('SIGKILL');
+  }, 5_000);
   return new Promise(resolve => {
-    // The time of a processor: on a busy machine, a history that only waits for its turn does not hang.
-    const limited = ['-c', `ulimit -t ${3 * values.seconds + 60}; exec "$0" "$@"`, process.execPath];
-    const flags = ['--preserve-symlinks', '--no-warnings', join(import.meta.dirname, 'main.mjs')];
-    const child = spawn('sh', [...limited, ...flags, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
-    let errors = '';
-    child.stderr.on('data', data => (errors += data));
-    child.on('exit', (code, signal) => {
+    child.on('close', code => {
+      clearInterval(watch);
       const [, rule] = /"rule":"([^"]+)"/.exec(errors) ?? [];
-      resolve(
-        signal === null && code === 0
-          ? undefined
-          : (rule ?? (signal === null ? `does not start: ${/\w*Error: .*/.exec(errors)?.[0]}` : 'hangs')),
-      );
+      const end = hangs ? 'hangs' : `ends: ${/\w*Error: .*/.exec(errors)?.[0] ?? errors.slice(-90)}`;
+      // A history that does not come to its end is not printed.
+      const { seed, hash } = rule ? last : { seed: (last.seed ?? 0) + 1 };
+      resolve({ seed, hash, wrong: code === 0 ? undefined : (rule ?? end) });
     });
   });
+}
+
+/** @returns which rule was broken, or undefined. It counts only if the same happens again, and does not happen without the mutation. */
+async function tryMutant({ file, start, end, text }) {
+  const mutation = { file, start, end, text };
+  const { seed, hash, wrong } = await simulate(mutation, '--seed', '1', '--for', values.seconds);
+  if (wrong === undefined) return undefined;
+  const again = await simulate(mutation, '--seed', String(seed));
+  const without = await simulate(undefined, '--seed', String(seed));
+  const isSure = again.hash === hash && again.wrong === wrong && without.wrong === undefined;
+  return isSure ? `${wrong} (seed ${seed})` : undefined;
 }
 
 const all = folders
@@ -130,6 +146,6 @@ async function work() {
     process.stdout.write(`| ${mutant.file}:${mutant.line} | ${what} | ${broken ?? '**not found**'} | ${seconds} s |\n`);
   }
 }
-await Promise.all([work(), work()]);
+await Promise.all(Array.from({ length: Number(values.workers) }, work));
 process.stdout.write(`Found ${found} of ${chosen.length}\n`);
 process.exit(found < 0.95 * chosen.length ? 1 : 0);

@@ -59,28 +59,13 @@ export class Clients {
   }
 
   /** Sends a request to a gateway. Resolves with what came back, also if that is nothing. */
-  ask(
-    gateway,
-    kind,
-    query,
-    variables,
-    credential,
-    { headers = {}, leavesAfterMs = patienceMs, onText, document } = {},
-  ) {
+  ask(gateway, kind, query, variables, credential, options = {}) {
+    const { headers = {}, leavesAfterMs = patienceMs, onText, document } = options;
     const id = `r${this.requests.length}`;
     // With this header, a response is not taken from the cache of responses.
     const isCounted = this.requests.length % 3 === 0;
-    const seen = {
-      id,
-      kind,
-      document,
-      gateway,
-      variables,
-      account: credential.account,
-      session: credential.session,
-      at: now(),
-      text: '',
-    };
+    const { account, session } = credential;
+    const seen = { id, kind, document, gateway, variables, account, session, at: now(), text: '' };
     this.requests.push(seen);
     return new Promise(resolve => {
       const end = changes => {
@@ -101,12 +86,8 @@ export class Clients {
         ...credential.headers,
         ...headers,
       };
-      const request = http.request({
-        method: 'POST',
-        path,
-        headers: sent,
-        createConnection: () => connectTo({ host: gateway }),
-      });
+      const createConnection = () => connectTo({ host: gateway });
+      const request = http.request({ method: 'POST', path, headers: sent, createConnection });
       request.on('error', error => end({ error: error.message }));
       request.on('response', response => {
         Object.assign(seen, { status: response.statusCode, headers: response.headers });
@@ -126,14 +107,12 @@ export class Clients {
 
   get(gateway, path) {
     return new Promise((resolve, reject) => {
-      const request = http.get(
-        { path, headers: { host: 'gateway.test' }, createConnection: () => connectTo({ host: gateway }) },
-        response => {
-          let text = '';
-          response.on('data', chunk => (text += chunk));
-          response.on('end', () => resolve({ text }));
-        },
-      );
+      const createConnection = () => connectTo({ host: gateway });
+      const request = http.get({ path, headers: { host: 'gateway.test' }, createConnection }, response => {
+        let text = '';
+        response.on('data', chunk => (text += chunk));
+        response.on('end', () => resolve({ text }));
+      });
       request.on('error', reject);
     });
   }
@@ -154,13 +133,8 @@ export class Clients {
   }
 
   embed({ gateway, account }) {
-    return this.ask(
-      gateway,
-      'embed',
-      'mutation { createEmbedSession { session { accessToken expiresIn } } }',
-      {},
-      this.credential(account),
-    );
+    const query = 'mutation { createEmbedSession { session { accessToken expiresIn } } }';
+    return this.ask(gateway, 'embed', query, {}, this.credential(account));
   }
 
   /** Writes; perhaps reads and writes through other gateways while it runs, and reads at once when it is answered. */
@@ -191,13 +165,8 @@ export class Clients {
   async signOut({ gateway }) {
     const { headers, session, account } = this.credential('u');
     if (session === undefined) return;
-    const seen = await this.ask(
-      gateway,
-      'signOut',
-      'mutation { signOut { viewer { email } } }',
-      {},
-      { account, headers },
-    );
+    const query = 'mutation { signOut { viewer { email } } }';
+    const seen = await this.ask(gateway, 'signOut', query, {}, { account, headers });
     if (seen.isWhole && seen.body?.errors === undefined) session.endedAt ??= now();
   }
 

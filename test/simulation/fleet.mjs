@@ -34,6 +34,17 @@ export class Fleet {
 
   up = () => this.gateways.filter(({ isUp }) => isUp);
 
+  /** Whether there was such a fault within a time, or shortly before. */
+  had(kind, from = 0, to = Number.POSITIVE_INFINITY) {
+    const isNear = ({ at, forMs = 0 }) => at <= to && at + forMs + 5_000 >= from;
+    return this.taken.some(step => step.do in faults && kind.test(step.do) && isNear(step));
+  }
+
+  /** Whether nothing was wrong within a time, and for so long before that its effects are over, such as pauses before the next attempt. */
+  isFair(from, to) {
+    return !this.had(/(?<!^receiver\w+)$/, from - 45_000, to);
+  }
+
   /** Starts something that goes on while time advances. */
   begin(work) {
     this.world.run(work).catch(error => this.crashes.push(error));
@@ -64,19 +75,12 @@ export class Fleet {
     this.quietUntil = now();
     const { clients, redis, service, up } = this;
     for (const [index, { name: gateway }] of up().entries()) {
-      for (const document of Object.keys(documents)) {
-        for (const market of service.markets.keys()) {
-          this.begin(() =>
-            clients.read({
-              gateway,
-              account: 'ab'[index % 2],
-              market: String(market),
-              document,
-              size: 1 + 2 * market,
-              page: market,
-            }),
-          );
-        }
+      // The gateways share the documents of both markets.
+      for (const [number, document] of Object.keys(documents).entries()) {
+        const market = 1 + ((index + number) % 2);
+        const account = 'ab'[index % 2];
+        const read = { gateway, account, market: String(market), document, size: 1 + 2 * market, page: market };
+        this.begin(() => clients.read(read));
       }
       if (index > 0) continue;
       for (const { by } of service.exports) this.begin(() => clients.export({ gateway, what: 'read', key: by }));

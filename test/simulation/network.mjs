@@ -106,19 +106,11 @@ export class Socket extends Duplex {
     if (milliseconds > 0) this.#timeout = this.host.run(() => setTimeout(() => this.emit('timeout'), milliseconds));
     return this;
   }
-
-  setNoDelay() {
+}
+for (const name of ['setNoDelay', 'setKeepAlive', 'ref', 'unref']) {
+  Socket.prototype[name] = function () {
     return this;
-  }
-  setKeepAlive() {
-    return this;
-  }
-  ref() {
-    return this;
-  }
-  unref() {
-    return this;
-  }
+  };
 }
 
 export function lineOf(name) {

@@ -47,19 +47,16 @@ class Account {
     ).toISOString();
     const number = this.updates.length + 1;
     this.updates.push({ number, id, lastUpdated, at: now() });
-    const entity = {
-      name: this.updates.length % 2 ? 'steel' : 'coal',
-      entityType: 'category',
-      mappedFrom: 'x',
-      impact: { likelihood: 2, severity: 3, rationale: 'r' },
-    };
+    const impact = { likelihood: 2, severity: 3, rationale: 'r' };
+    const name = this.updates.length % 2 ? 'steel' : 'coal';
+    const impactedEntities = [{ name, entityType: 'category', mappedFrom: 'x', impact }];
     this.events.set(id, {
       _id: id,
       title: `${this.name} ${number}`,
       lastUpdated,
       references: [{ _id: `o-${id}`, title: this.name }],
       vectorIndex: { anchorText: null, embeddings: [number, 0.5], embeddingsModelName: null },
-      taxonomicMatches: { affectedDatapoints: [], alertTypes: [], impactedEntities: [entity] },
+      taxonomicMatches: { affectedDatapoints: [], alertTypes: [], impactedEntities },
     });
   }
 
@@ -73,16 +70,10 @@ class Account {
     );
     const sorted = this.order(found.sort((one, other) => (one.lastUpdated < other.lastUpdated ? -1 : 1)));
     const [page, size] = [Number(query.get('page')), Number(query.get('pageSize'))];
-    const meta = {
-      totalItems: sorted.length,
-      totalPages: Math.ceil(sorted.length / size),
-      currentPage: page,
-      pageSize: size,
-    };
-    return {
-      meta: { ...meta, unfilteredTotalItems: this.updates.length },
-      data: sorted.slice((page - 1) * size, page * size),
-    };
+    const totalItems = sorted.length;
+    const meta = { totalItems, totalPages: Math.ceil(totalItems / size), currentPage: page, pageSize: size };
+    const data = sorted.slice((page - 1) * size, page * size);
+    return { meta: { ...meta, unfilteredTotalItems: this.updates.length }, data };
   }
 }
 
@@ -98,17 +89,13 @@ export function startService(seed, note) {
   const ofAccount = headers =>
     accounts.get(/(?:key-|svc=)(\w+)/.exec(headers['x-api-key'] ?? headers.cookie ?? '')?.[1]);
   const jobOf = ({ id, name, startedAt }) => {
-    const share = Math.min(1, (now() - startedAt) / jobMs);
-    const at = new Date(Date.now() - (now() - startedAt));
+    const ranMs = now() - startedAt;
+    const share = Math.min(1, ranMs / jobMs);
+    const at = new Date(Date.now() - ranMs);
     const endTime = share < 1 ? null : new Date(at.getTime() + jobMs).toISOString();
-    return {
-      jobId: id,
-      workflowName: name,
-      jobProgress: Math.floor(share * 100),
-      status: share < 1 ? 'running' : 'done',
-      startTime: at.toISOString(),
-      endTime,
-    };
+    const status = share < 1 ? 'running' : 'done';
+    const jobProgress = Math.floor(share * 100);
+    return { jobId: id, workflowName: name, jobProgress, status, startTime: at.toISOString(), endTime };
   };
   const isRunning = list => list.some(job => now() - job.startedAt < jobMs);
   const start = (market, phase, names) => {
@@ -116,88 +103,56 @@ export function startService(seed, note) {
     return { metadata: { marketId: market.id }, data: market.jobs[phase].map(jobOf) };
   };
 
+  const refused = (status, errorCode, message) => [status, { success: false, errorCode, message }];
+
   /** The reply to a call: a status and a body. */
   function answer(method, url, account, call) {
-    if (url.pathname.endsWith('/sign-in')) return [200, { name: 'Una' }, { 'set-cookie': 'svc=u; Path=/' }];
-    if (account === undefined || account.isRevoked)
-      return [401, { success: false, errorCode: 'UNAUTHORISED', message: 'Unknown key' }];
-    if (url.pathname.endsWith('/events')) return [200, account.list(url.searchParams)];
-    if (url.pathname.endsWith('/session'))
-      return [
-        200,
-        { idToken: 'i', accessToken: `${account.name}-session`, refreshToken: 'r', expiresIn: 60, checksum: 'c' },
-      ];
-    const [, observation] = /observation\/(.+)$/.exec(url.pathname) ?? [];
-    if (observation !== undefined)
-      return [
-        200,
-        {
-          _id: observation,
-          title: `${account.name} observation`,
-          content: [],
-          textEmbedding: [1.5, observation.length],
-          addedAt: '2026-01-01T00:00:00.000Z',
-        },
-      ];
-    const [, part, id, what] = /\/(discovery|markets)\/(\d+)\/?(.*)$/.exec(url.pathname) ?? [];
+    const { pathname } = url;
+    if (pathname.endsWith('/sign-in')) return [200, { name: 'Una' }, { 'set-cookie': 'svc=u; Path=/' }];
+    if (account === undefined || account.isRevoked) return refused(401, 'UNAUTHORISED', 'Unknown key');
+    if (pathname.endsWith('/events')) return [200, account.list(url.searchParams)];
+    const tokens = { idToken: 'i', accessToken: `${account.name}-session`, refreshToken: 'r', checksum: 'c' };
+    if (pathname.endsWith('/session')) return [200, { ...tokens, expiresIn: 60 }];
+    const [, observation] = /observation\/(.+)$/.exec(pathname) ?? [];
+    if (observation !== undefined) {
+      const title = `${account.name} observation`;
+      const textEmbedding = [1.5, observation.length];
+      return [200, { _id: observation, title, content: [], textEmbedding, addedAt: '2026-01-01T00:00:00.000Z' }];
+    }
+    const [, part, id, what] = /\/(discovery|markets)\/(\d+)\/?(.*)$/.exec(pathname) ?? [];
     const market = markets.get(Number(id));
-    if (market === undefined) return [404, { success: false, errorCode: 'NOT_FOUND', message: 'Unknown market' }];
+    if (market === undefined) return refused(404, 'NOT_FOUND', 'Unknown market');
+    if (method !== 'GET' && what !== 'topics') return write(market, what, call);
     const name = `${account.name} m${id} v${market.version}`;
-    if (method !== 'GET' && what !== 'topics') {
-      if (what === 'start' && isRunning(market.jobs.discovery))
-        return [409, { success: false, errorCode: 'CONFLICT', message: 'Running' }];
-      market.version += 1;
-      call.version = market.version;
-      call.appliedAt = now();
-      if (what === 'start') return [200, start(market, 'discovery', ['first_pass'])];
-      if (what === 'publish') return [200, start(market, 'markets', ['enrichment', 'scrape'])];
-      return [200, {}];
-    }
-    if (what === 'jobs') return [200, { metadata: { marketId: market.id }, data: market.jobs[part].map(jobOf) }];
-    if (what === 'companies') {
-      const company = { description: name, naics: [], operatesIn: [], dunsNumbers: [] };
-      return [
-        200,
-        {
-          data: ['steel', 'coal'].map((each, index) => ({
-            ...company,
-            domain: `${each}.test`,
-            name: each,
-            score: 2 - index,
-          })),
-        },
-      ];
-    }
-    if (what === 'esg') return [200, { data: { note: name } }];
-    if (what === 'search-criteria') return [200, { userPrompt: name }];
-    if (what === 'search-criteria/history') return [200, [{ userPrompt: name }]];
-    if (what === 'topics') return [200, { data: [{ topicId: 1, label: name, groups: [] }] }];
-    return [
-      200,
-      {
-        id: market.id,
-        name,
-        subtitle: '',
-        description: '',
-        date_created: '2026-01-01T00:00:00.000Z',
-        company_count: 1,
-        review_status: 'published',
-      },
-    ];
+    const company = { description: name, naics: [], operatesIn: [], dunsNumbers: [] };
+    const record = { id: market.id, name, subtitle: '', description: '', date_created: '2026-01-01T00:00:00.000Z' };
+    const bodies = {
+      jobs: () => ({ metadata: { marketId: market.id }, data: market.jobs[part].map(jobOf) }),
+      companies: () => ({
+        data: ['steel', 'coal'].map((each, at) => ({ ...company, domain: `${each}.test`, name: each, score: 2 - at })),
+      }),
+      esg: () => ({ data: { note: name } }),
+      'search-criteria': () => ({ userPrompt: name }),
+      'search-criteria/history': () => [{ userPrompt: name }],
+      topics: () => ({ data: [{ topicId: 1, label: name, groups: [] }] }),
+    };
+    return [200, bodies[what]?.() ?? { ...record, company_count: 1, review_status: 'published' }];
+  }
+
+  function write(market, what, call) {
+    if (what === 'start' && isRunning(market.jobs.discovery)) return refused(409, 'CONFLICT', 'Running');
+    market.version += 1;
+    Object.assign(call, { version: market.version, appliedAt: now() });
+    if (what === 'start') return [200, start(market, 'discovery', ['first_pass'])];
+    return [200, what === 'publish' ? start(market, 'markets', ['enrichment', 'scrape']) : {}];
   }
 
   serve(host, 'service', async (request, response, body) => {
     const url = new URL(request.url, 'http://service');
     const account = ofAccount(request.headers);
-    const call = {
-      at: now(),
-      method: request.method,
-      path: request.url,
-      account: account?.name,
-      requestId: request.headers['x-request-id'],
-      gateway: request.socket.peer?.host.name,
-      body,
-    };
+    const { method, url: path, headers: given } = request;
+    const gateway = request.socket.peer?.host.name;
+    const call = { at: now(), method, path, account: account?.name, requestId: given['x-request-id'], gateway, body };
     calls.push(call);
     note({ call: [call.method, call.path, call.account, call.gateway] });
     const trouble = host.random() < (service.trouble?.share ?? 0) ? service.trouble.kind : undefined;
@@ -219,15 +174,9 @@ export function startService(seed, note) {
 
   serve(host, 'receiver.test', async (request, response, body) => {
     const mode = service.receiver;
-    const seen = {
-      at: now(),
-      headers: request.headers,
-      key: request.headers['idempotency-key'],
-      by: new URL(request.url, 'http://x').searchParams.get('by'),
-      mode,
-      body,
-      isAnswered: false,
-    };
+    const { headers } = request;
+    const by = new URL(request.url, 'http://x').searchParams.get('by');
+    const seen = { at: now(), headers, key: headers['idempotency-key'], by, mode, body, isAnswered: false };
     service.exports.push(seen);
     note({ export: [seen.key, seen.by] });
     if (mode === 'hang') return;
@@ -235,11 +184,8 @@ export function startService(seed, note) {
     await sleep(mode === 'late' ? 15_500 : 5 + host.random() * 500);
     // The connection may be gone by now.
     seen.isAnswered = !response.destroyed && mode === 'ok';
-    send(response, { fail: 500, reject: 422 }[mode] ?? 200, {
-      title: 'Taken',
-      message: `${mode}<br>and <b>done</b>`,
-      redirectUrl: null,
-    });
+    const answer = { title: 'Taken', message: `${mode}<br>and <b>done</b>`, redirectUrl: null };
+    send(response, { fail: 500, reject: 422 }[mode] ?? 200, answer);
   });
   return service;
 }

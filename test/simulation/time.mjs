@@ -152,12 +152,10 @@ const later =
   starting =>
   (milliseconds, value, { signal } = {}) =>
     new Promise((resolve, reject) => {
-      const aborted = () =>
-        Object.assign(new Error('The operation was aborted'), {
-          name: 'AbortError',
-          code: 'ABORT_ERR',
-          cause: signal.reason,
-        });
+      const aborted = () => {
+        const error = new Error('The operation was aborted');
+        return Object.assign(error, { name: 'AbortError', code: 'ABORT_ERR', cause: signal.reason });
+      };
       if (signal?.aborted) return reject(aborted());
       const stop = () => {
         clear(timer);
@@ -229,19 +227,8 @@ export function replaceTimeAndChance() {
   );
   const heap = v8.getHeapStatistics();
   v8.getHeapStatistics = () => ({ ...heap, heap_size_limit: 4e9, used_heap_size: 5e7, total_heap_size: 1e8 });
-  const quick = {
-    enable() {},
-    disable() {},
-    reset() {},
-    percentile: () => 0,
-    count: 0,
-    min: 0,
-    max: 0,
-    mean: 0,
-    stddev: 0,
-    exceeds: 0,
-    percentiles: new Map(),
-  };
+  const none = { count: 0, min: 0, max: 0, mean: 0, stddev: 0, exceeds: 0, percentiles: new Map() };
+  const quick = { ...none, enable() {}, disable() {}, reset() {}, percentile: () => 0 };
   perfHooks.monitorEventLoopDelay = () => quick;
   Math.random = () => currentHost().random();
   crypto.randomFillSync = fill;

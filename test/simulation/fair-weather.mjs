@@ -1,0 +1,74 @@
+// What must be true of a history where nothing is wrong, and at its end, when all has recovered: requests succeed, in time, and cost no call too many.
+import { isDeepStrictEqual } from 'node:util';
+import { documents } from './documents.mjs';
+
+export const rulesOfFairWeather = {
+  /** Without faults each request succeeds, at once, with all that was selected. */
+  *'in fair weather each request succeeds'(fleet) {
+    for (const request of fleet.clients.requests) {
+      const { kind, at, end, account, document, hasLeft, isWhole, status, text, body } = request;
+      if (/stream|signOut/.test(kind) || hasLeft || !fleet.isFair(at, end) || account === 'u') continue;
+      const codes = body?.errors?.map(({ extensions }) => extensions.code) ?? [];
+      const isForbidden = kind === 'export forbidden';
+      const isBusy = /write|export/.test(kind) && codes.every(code => code === 'CONFLICT' || code === 'RATE_LIMITED');
+      const isRefused = isForbidden ? codes.join() === 'BAD_USER_INPUT' : isBusy;
+      const isQuick = end - at <= 2_500 || kind.startsWith('export');
+      const inParts = text.includes('"hasNext":false') && !text.includes('"errors"');
+      const hasAll = documents[document]?.accept ? inParts : body?.data !== undefined;
+      const isWrong = (codes.length > 0 || isForbidden) && !isRefused;
+      if (!isWhole || status !== 200 || !hasAll || !isQuick || isWrong) yield shown(request);
+    }
+  },
+
+  /** At the end, when nothing has changed for long, each answer is what the service has. Clocks that were wrong may have made entries live longer. */
+  *'at the end each answer is right'(fleet) {
+    if (fleet.had(/clock/)) return;
+    const { accounts, markets } = fleet.service;
+    for (const request of fleet.clients.requests) {
+      const { at, document, variables, account, body } = request;
+      const { expected } = documents[document] ?? {};
+      if (at < fleet.quietUntil || expected === undefined) continue;
+      const right = expected(accounts.get(account), markets.get(Number(variables.market)), variables);
+      if (right !== undefined && !isDeepStrictEqual(body?.data, right)) yield { ...shown(request), right };
+    }
+  },
+
+  /** (a) Without faults an update comes with the next poll, which is at most twice as late while nothing changes, and no list is a gap. */
+  *'in fair weather updates come in time'(fleet) {
+    for (const { account, parts, at: joinedAt, connections } of fleet.clients.listeners) {
+      const { at, heard, listed, hasGap } = parts.at(-1) ?? {};
+      if (connections !== 1 || account === 'u') continue;
+      if (hasGap && fleet.isFair(joinedAt, heard.at(-1)?.at ?? at)) yield { what: 'a gap', at, joinedAt };
+      for (const { number, at: heardAt } of heard) {
+        const posted = fleet.service.accounts.get(account).updates[number - 1].at;
+        const isLate = heardAt - posted > 2.2 * fleet.intervalMs + 2_000;
+        if (isLate && number > listed && posted > at + 10_000 && fleet.isFair(posted, heardAt))
+          yield { number, posted, heardAt, joinedAt };
+      }
+    }
+  },
+
+  /** Without faults and writes, what was just read with a call needs no other one, through any gateway. */
+  *'in fair weather a repeated read needs no call'(fleet) {
+    const { calls } = fleet.service;
+    const latest = new Map();
+    for (const read of fleet.clients.requests) {
+      const { id, document, account, variables, at, end, isWhole, body } = read;
+      if (!documents[document]?.isCached || !isWhole || body?.errors !== undefined || account === 'u') continue;
+      const name = JSON.stringify([document, account, variables.market]);
+      const before = latest.get(name);
+      const call = calls.find(({ requestId }) => requestId === id);
+      if (call === undefined) continue;
+      latest.set(name, read);
+      if (!(at > before?.end) || at > before.at + 30_000 || !fleet.isFair(before.at, end)) continue;
+      const isWrite = ({ at: calledAt, version, path }) =>
+        version && path.includes(`/${variables.market}/`) && calledAt > before.at - 60_000 && calledAt < end;
+      if (!calls.some(isWrite)) yield { ...shown(read), before: shown(before), call: call.path };
+    }
+  },
+};
+
+/** Of a request what tells it from others. */
+export const shown = ({ id, kind, document, variables, gateway, at, end, status, error, text }) => {
+  return { id, kind, document, variables, gateway, at, end, status, error, text: text.slice(0, 500) };
+};

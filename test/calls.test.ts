@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { pagesFor } from '../src/domains/events/loaders.js';
+import { pagesFor } from '../src/graphql/connection.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type CallsRow, callsTable, cursorOf, eventsWith, type Tally } from './support/calls-table.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';

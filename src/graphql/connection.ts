@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { isLeftOut, type LeftOut, listed, presentOnce } from '../data/parsing.js';
 import { BadUserInput } from '../errors.js';
-import { pageSize } from './input.js';
+import { maxPageSize, pageSize } from './input.js';
 
 /** The arguments of a connection, as a client sends them. */
 export interface PageArguments {
@@ -48,6 +48,93 @@ export function windowOf(page: PageRequest, length: number): Window {
     ? { start: Math.max(start, end - page.size), end }
     : { start, end: Math.min(start + page.size, end) };
 }
+
+/** One page of the service that holds a part of a window. A service with `limit` and `offset` has such pages, too. */
+interface PagePart {
+  readonly page: number;
+  readonly pageSize: number;
+  /** How many items at the start of the page precede the window. */
+  readonly skip: number;
+}
+
+/** The pages that hold `count` items (1 to 100) from `offset` on: the smallest single page that holds them all, otherwise two neighbors. */
+export function pagesFor(offset: number, count: number): readonly [PagePart, ...PagePart[]] {
+  for (let pageSize = count; pageSize <= maxPageSize; pageSize += 1) {
+    const skip = offset % pageSize;
+    if (skip + count <= pageSize) return [{ page: (offset - skip) / pageSize + 1, pageSize, skip }];
+  }
+  const skip = offset % count;
+  const page = (offset - skip) / count + 1;
+  return [
+    { page, pageSize: count, skip },
+    { page: page + 1, pageSize: count, skip: 0 },
+  ];
+}
+
+/** A page of the service, with the length of its list. */
+interface ServicePage {
+  readonly totalItems: number;
+}
+
+/** How the service is asked for a page, from 1 on. */
+interface PageReads<P, T> {
+  read(page: number, pageSize: number): Promise<P>;
+  /** Past the cache. @param before what the page was. */
+  readAgain(page: number, pageSize: number, before: P): Promise<P>;
+  itemsOf(page: P): readonly T[];
+}
+
+/**
+ * Reads the window of a page request from a list of the service: in one call if a single page can hold it, otherwise in two. A window that begins at the
+ * end of the list needs its length first, which takes one more call if the list is longer than the window. Where two pages tell of different lists, the
+ * first is read again: what lies between them would be on both, or on none. `@cost(pages: true)` counts these calls.
+ * @returns the items of the window, the index of the first one, and the pages that it is of.
+ */
+export async function readWindow<P extends ServicePage, T>(
+  request: PageRequest,
+  { read, readAgain, itemsOf }: PageReads<P, T>,
+) {
+  const readPart = ({ page, pageSize }: PagePart) => read(page, pageSize);
+  const isOpen = request.isLast && request.end === Number.POSITIVE_INFINITY;
+  let range = isOpen ? { start: 0, end: request.size } : windowOf(request, Number.POSITIVE_INFINITY);
+  let parts = pagesFor(range.start, Math.max(range.end - range.start, 1));
+  const pages: P[] = [];
+  if (request.isLast) {
+    // This page tells the length of the list, and is part of the window unless the list ends somewhere else than assumed.
+    const firstPage = await readPart(parts[0]);
+    const actual = windowOf(request, firstPage.totalItems);
+    if (actual.start === actual.end || (actual.start >= range.start && actual.end <= range.end)) {
+      pages.push(firstPage);
+    } else {
+      range = actual;
+      parts = pagesFor(range.start, range.end - range.start);
+    }
+  }
+  pages.push(...(await Promise.all(parts.slice(pages.length).map(readPart))));
+
+  const [first, second] = pages;
+  if (first !== undefined && second !== undefined && first.totalItems !== second.totalItems) {
+    const { page, pageSize } = parts[0];
+    pages[0] = await readAgain(page, pageSize, first).catch(() => first);
+  }
+
+  const found: T[] = [];
+  for (const [index, { page, pageSize, skip }] of parts.entries()) {
+    // If the list became shorter between two calls, the second page does not follow the first.
+    if (range.start + found.length !== (page - 1) * pageSize + skip) break;
+    found.push(...itemsOf(pages[index] as P).slice(skip));
+  }
+  const totalItems = pages.at(-1)?.totalItems ?? 0;
+  const { start, end } = isOpen && range.start === 0 ? windowOf(request, totalItems) : range;
+  const from = Math.min(start, totalItems);
+  return { items: found.slice(Math.max(from - range.start, 0), Math.max(end - range.start, 0)), start: from, pages };
+}
+
+/** The pages after the first one of a list, all at once. @param max how many items are needed at most. */
+export const readOthers = <P>({ totalItems }: ServicePage, read: (page: number) => Promise<P>, max = totalItems) => {
+  const count = Math.ceil(Math.min(totalItems, max) / maxPageSize) - 1;
+  return Promise.all(Array.from({ length: Math.max(count, 0) }, (_, index) => read(index + 2)));
+};
 
 /** What a connection depends on of the page that is asked for. */
 export type ConnectionPage = Pick<PageRequest, 'list' | 'isLast'>;

@@ -1,5 +1,6 @@
 import { isLeftOut, known, type LeftOut, present } from '../../data/parsing.js';
 import { UpstreamBadInput } from '../../errors.js';
+import { readOthers } from '../../graphql/connection.js';
 import { maxPageSize } from '../../graphql/input.js';
 import type { EventQuery } from './client.js';
 import type { Event, EventExtras, EventPage } from './model.js';
@@ -79,11 +80,8 @@ async function readShared(
   if (group.length === 1) return nothing;
   const readPage = (number: number) => page(withNames(request.query, group), number, maxPageSize, request.extras);
   const firstPage = await readPage(1);
-  const pageCount = Math.ceil(firstPage.totalItems / maxPageSize);
-  if (pageCount > group.length) return nothing;
-
-  const otherPages = Array.from({ length: Math.max(pageCount - 1, 0) }, (_, index) => readPage(index + 2));
-  const pages = [firstPage, ...(await Promise.all(otherPages))];
+  if (firstPage.totalItems > group.length * maxPageSize) return nothing;
+  const pages = [firstPage, ...(await readOthers(firstPage, readPage))];
   const events = pages.flatMap(each => present(each.events));
   // The list may have changed between two calls, or contain an unreadable record.
   const isComplete =

@@ -1,6 +1,7 @@
 import { known, type LeftOut, present } from '../../data/parsing.js';
 import { BadUserInput } from '../../errors.js';
 import type { EventInterval } from '../../generated/schema-types.js';
+import { readOthers } from '../../graphql/connection.js';
 import { maxPageSize } from '../../graphql/input.js';
 import { timeNow } from '../../lib/clock.js';
 import { countValues } from '../../lib/count-values.js';
@@ -79,9 +80,7 @@ async function newestOf(
 
 /** Reads the pages after the first one, and each event once: the list may change between two calls. */
 async function readRest(query: EventQuery, first: EventPage, limit: number, read: ReadEvents) {
-  const count = Math.ceil(Math.min(first.totalItems, limit) / maxPageSize);
-  const others = Array.from({ length: Math.max(count - 1, 0) }, (_, index) => read(query, index + 2, maxPageSize));
-  const pages = [first, ...(await Promise.all(others))];
+  const pages = [first, ...(await readOthers(first, page => read(query, page, maxPageSize), limit))];
   const events = newestVersions(pages.flatMap(page => present(page.events)));
   return { events: events.slice(0, limit), totalItems: pages.at(-1)?.totalItems ?? 0 };
 }

@@ -98,16 +98,14 @@ export interface ReaderDeps {
 
 type AnyRead = Read<unknown, unknown>;
 
-/** A read, and where the cache looks for it. */
-interface CachedRead extends Lookup {
+/** A read, where the cache looks for it, and what settles its promise where memory cannot answer it. One object, because an operation has hundreds. */
+interface PendingRead extends Lookup {
   readonly read: AnyRead;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
 }
 
-/** One that memory could not answer, and what settles its promise. */
-interface PendingRead extends CachedRead {
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
-}
+const ignore = () => {};
 
 /** Characters. A longer text is parsed in several turns. */
 const maxAtOnce = 256 * 1024;
@@ -147,7 +145,7 @@ function loadedFrom(
       value,
       bytes: text.length + (before === undefined ? 0 : JSON.stringify(before).length),
       embeddings,
-      noStore: /\bno-store\b/i.test(`${reply.headers['cache-control']}`),
+      noStore: /\bno-store\b/i.test(`${reply.headers['cache-control'] ?? ''}`),
     };
   };
   const parser = before === undefined ? read : { ...read, parse: (body: unknown) => read.parse(body, before) };
@@ -195,7 +193,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
   let batch: PendingRead[] = [];
 
   /** The value of a read, after its result is recorded in the metadata. @throws Overloaded, RateLimited */
-  function receive({ read, tag }: CachedRead, result: LookupResult, milliseconds: number): unknown {
+  function receive({ read, tag }: PendingRead, result: LookupResult, milliseconds: number): unknown {
     const { source, value, embeddings, stale, freshUntil, generation, bytes } = result;
     if (source === 'redis') metadata.claim?.reserveForParsing(bytes);
     if (source !== 'network') {
@@ -213,18 +211,18 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
     return embeddings === undefined ? value : read.join?.(value, embeddings);
   }
 
-  const load: Load<CachedRead> = (reads, receiver) =>
+  const load: Load<PendingRead> = (reads, receiver) =>
     upstream.sendBatch({
       requests: reads.map(({ read }) => read.request),
       auth,
-      read: (index, reply) => loadedFrom(telemetry, auth, (reads[index] as CachedRead).read, reply),
+      read: (index, reply) => loadedFrom(telemetry, auth, (reads[index] as PendingRead).read, reply),
       receiver,
     });
 
   /** Loads a read that reads something else first. */
-  const loadAlone: Load<CachedRead> = ([pending], receiver) => {
+  const loadAlone: Load<PendingRead> = ([pending], receiver) => {
     const controller = new AbortController();
-    fetchRead(deps, (pending as CachedRead).read, { ...auth, cancellation: controller }).then(
+    fetchRead(deps, (pending as PendingRead).read, { ...auth, cancellation: controller }).then(
       loaded => receiver.resolve(0, loaded),
       error => receiver.reject(0, error),
     );
@@ -238,7 +236,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
   }
 
   /** Never rejects. */
-  async function run(reads: readonly PendingRead[], load: Load<CachedRead>): Promise<void> {
+  async function run(reads: readonly PendingRead[], load: Load<PendingRead>): Promise<void> {
     const startedAt = performance.now();
     const settle: ReceiveOutcome = (index, outcome) => {
       const pending = reads[index] as PendingRead;
@@ -271,13 +269,15 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
       const key = keys.at(-1) as ScopedKey;
       const earlier = known.get(key);
       if (earlier !== undefined) return earlier as MaybePromise<T>;
-      const cached = { keys, family, tag: read.tag?.(scope), outlivesTag, lifetime, read };
-      const inMemory = cache.peek(cached);
+      const tag = read.tag?.(scope);
+      const pending: PendingRead = { keys, family, tag, outlivesTag, lifetime, read, resolve: ignore, reject: ignore };
+      const inMemory = cache.peek(pending);
       const result =
         inMemory !== undefined
-          ? receive(cached, inMemory, 0)
+          ? receive(pending, inMemory, 0)
           : new Promise((resolve, reject) => {
-              const pending = { ...cached, resolve, reject };
+              pending.resolve = resolve;
+              pending.reject = reject;
               if (before !== undefined) return void run([pending], loadAlone);
               // Once everything that this tick resolves has had the chance to read, too.
               if (batch.length === 0) void Promise.resolve().then(() => process.nextTick(runBatch));

@@ -149,4 +149,4 @@ export const selectsMember = (info: GraphQLResolveInfo, member: string): boolean
  * something large: fetching it unnecessarily does no harm.
  */
 export const selectsField = ({ operation, fragments }: GraphQLResolveInfo, field: string): boolean =>
-  [operation, ...Object.values(fragments)].some(definition => namesIn(definition).has(field));
+  namesIn(operation).has(field) || Object.values(fragments).some(definition => namesIn(definition).has(field));

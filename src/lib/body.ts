@@ -12,17 +12,21 @@ export function joinBytes(parts: readonly Buffer[]): Buffer {
 const maxSmallChunks = 64;
 const smallBytes = 4 * 1024;
 
+const none: Buffer[] = [];
+
 /**
  * Collects what a peer sends in chunks. A chunk retains the whole buffer that it is a slice of, and about 100 bytes of its own, so after `maxSmallChunks`
  * chunks in a row that are smaller than `smallBytes`, they are copied into one.
  */
 export class Chunks {
-  readonly parts: Buffer[] = [];
+  parts: Buffer[] = none;
   /** How many of the last parts are small. */
   #small = 0;
 
   add(chunk: Buffer): void {
-    this.parts.push(chunk);
+    // Most bodies are one chunk, for which an array that grows is ten times as large.
+    if (this.parts.length === 0) this.parts = [chunk];
+    else this.parts.push(chunk);
     this.#small = chunk.length < smallBytes ? this.#small + 1 : 0;
     if (this.#small < maxSmallChunks) return;
     this.#small = 0;

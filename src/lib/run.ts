@@ -31,10 +31,10 @@ class FairQueue<T> {
 
   /** Removes and returns the next item; undefined if the queue is empty. */
   take(): T | undefined {
-    const [first] = this.#queues;
-    if (first === undefined) return undefined;
-    const [client, queue] = first;
-    const [item] = queue as Iterable<T> as [T];
+    const { value: client, done } = this.#queues.keys().next();
+    if (done) return undefined;
+    const queue = this.#queues.get(client) as Set<T>;
+    const item = queue.values().next().value as T;
     this.#taken = client === this.#turn ? this.#taken + 1 : 1;
     this.#turn = client;
     this.remove(client, item);
@@ -62,14 +62,14 @@ export function andThen<T, U>(value: MaybePromise<T>, map: (value: T) => MaybePr
  * A function that calls `make` once for each object and remembers the result until the object is garbage-collected.
  * @param make whatever else it is given must be the same for the same object.
  */
-export function oncePerValue<V extends object, T, Rest extends readonly unknown[]>(
-  make: (value: V, ...rest: Rest) => T,
-): (value: V, ...rest: Rest) => T {
+export function oncePerValue<V extends object, T, Given = void>(
+  make: (value: V, given: Given) => T,
+): (value: V, given: Given) => T {
   const made = new WeakMap<V, { readonly result: T }>();
-  return (value, ...rest) => {
+  return (value, given) => {
     let known = made.get(value);
     if (known === undefined) {
-      known = { result: make(value, ...rest) };
+      known = { result: make(value, given) };
       made.set(value, known);
     }
     return known.result;
@@ -181,6 +181,8 @@ export interface Waiter {
   start(): void;
 }
 
+const start = (waiter: Waiter | undefined) => waiter?.start();
+
 /**
  * Bounds how many calls run at once, and how many wait for a slot. A freed slot goes straight to a call that waits. A client has up to half of all slots
  * in a row, then the next client has its turn: so most operations get what they need at once, and none waits for all calls of a very large one. A call
@@ -220,7 +222,7 @@ export class Bulkhead {
       return;
     }
     const next = this.#waiting.take();
-    // Not now: thousands may wait, and each of them may fail at once and start the next.
-    queueMicrotask(() => next?.start());
+    // Not now: thousands may wait, and each of them may fail at once and start the next. `queueMicrotask` makes an `AsyncResource` for each.
+    void Promise.resolve(next).then(start);
   }
 }

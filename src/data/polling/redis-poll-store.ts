@@ -155,7 +155,7 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
       let unused: readonly string[] = [];
       if (message.kind !== 'refused' && member !== undefined) {
         const { [member]: list, ...state } = message.state as Readonly<Record<string, readonly object[]>>;
-        const pieces = (list ?? []).map(pieceOf);
+        const pieces = (list ?? []).map(element => pieceOf(element));
         stored = { message: { ...message, state }, signedAt, list: { member, pieces } };
         const elements = new Map(pieces.map(({ id }, index) => [id, list?.[index] as object]));
         if (known.has(channel)) known.set(channel, elements);

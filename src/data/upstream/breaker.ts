@@ -63,13 +63,12 @@ export class Breaker {
   }
 
   /** Counts how a call ended. @param isTrial what `enter` returned @param error undefined if the call succeeded */
-  leave(isTrial: boolean, error?: unknown): void {
+  leave(isTrial: boolean, error?: unknown, now = performance.now()): void {
     if (isTrial) this.#hasTrial = false;
     const hasFailed = error !== undefined;
     if (hasFailed && isOurOwn(error)) return;
     if (isTrial) this.#openUntil = undefined;
     if (hasFailed && !isFailureOfService(error)) return;
-    const now = performance.now();
     if (now - this.#sampledFrom > sampleMs || (isTrial && !hasFailed)) {
       this.#sampledFrom = now;
       this.#calls = 0;

@@ -126,6 +126,8 @@ export function contentOf(text: BoundedJson, reply: Reply, request: RequestInfo)
 /** A reply that names no record is taken: the specification does not show every body. @throws UpstreamInvalidResponse */
 function checkNames({ id, member }: NamedRecord, body: unknown): void {
   const content = unwrapped(body);
+  // As most records do.
+  if (member === '_id' && (content as Readonly<Record<string, unknown>> | null)?.[member] === id) return;
   const { searchCriteria, companies, jobs } = Object(content);
   const inMarket =
     member === '_id' ? [] : [body, Object(body).metadata, content, searchCriteria, companies, jobs].flat();

@@ -176,12 +176,13 @@ export class Call<T> implements Waiter, ExchangeListener {
     const { telemetry } = this.#batch.deps;
     const target = this.#target;
     if (state.name !== 'sending') return;
-    this.#record(state, reply.status);
-    const ahead = target.origin.clockDifference(reply.headers.date as string | undefined);
+    const now = performance.now();
+    this.#record(state, now, reply.status);
+    const ahead = target.origin.clockDifference(reply.headers.date as string | undefined, now);
     if (ahead !== undefined) telemetry.clockOf('the service', ahead);
     if (reply.status >= 200 && reply.status <= 299) {
       target.works = true;
-      target.breaker.leave(state.isTrial);
+      target.breaker.leave(state.isTrial, undefined, now);
       this.#state = { name: 'reading', exchange: state.exchange, reply };
       // The outcome of a write does not wait.
       if (this.#request.safe) void runYielding(this.client, Call.#read, this as Call<unknown>);
@@ -251,7 +252,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     const state = this.#state;
     if (state.name !== 'sending') return;
     this.#target.works = false;
-    this.#record(state, null, error);
+    this.#record(state, performance.now(), null, error);
     this.#failAttempt(state.isTrial, error);
   }
 
@@ -287,10 +288,10 @@ export class Call<T> implements Waiter, ExchangeListener {
   }
 
   /** Records an exchange in the metadata of the response, in the metrics and in the trace. */
-  #record({ span, startedAt }: Sending, status: number | null, failure?: BrokenExchange): void {
+  #record({ span, startedAt }: Sending, now: number, status: number | null, failure?: BrokenExchange): void {
     const { telemetry } = this.#batch.deps;
     const { address, method, path, family } = this.#request;
-    const milliseconds = performance.now() - startedAt;
+    const milliseconds = now - startedAt;
     const outcome = failure === undefined ? 'answered' : callOutcome(failure);
     if (status === 200 && span === undefined) this.#target.times.push(milliseconds);
     else telemetry.upstreamCalls({ family, status, outcome, span }, [milliseconds]);

@@ -57,6 +57,8 @@ class Origin {
   readonly bulkhead: Bulkhead;
   #clockReadAt = Number.NEGATIVE_INFINITY;
   readonly #url: URL;
+  /** `URL` makes it anew each time. */
+  readonly #origin: string;
   readonly #connect: buildConnector.connector;
   readonly #open: (connect: buildConnector.connector) => Dispatcher;
   readonly #maxAgeMs: number;
@@ -73,17 +75,17 @@ class Origin {
     this.#connect = createConnector();
     // The deadline of the call bounds all waiting, so undici needs no timeouts of its own.
     const bounds = { connections, headersTimeout: 0, bodyTimeout: 0 };
-    this.#open = connect => wire ?? new Pool(url.origin, { ...bounds, connect });
+    this.#open = connect => wire ?? new Pool(this.#origin, { ...bounds, connect });
     this.#maxAgeMs = wire === undefined ? connectionMaxAgeMs : Number.POSITIVE_INFINITY;
     this.#url = url;
+    this.#origin = url.origin;
     this.#pool = this.#open(this.#connect);
     this.#renewAt = performance.now() + this.#maxAgeMs;
     this.bulkhead = new Bulkhead(connections, connections * waitingPerConnection);
   }
 
   /** How far this host is ahead of a reply's `Date`, which has whole seconds, in milliseconds; undefined without one, or if it was read a moment ago. */
-  clockDifference(date: string | undefined): number | undefined {
-    const now = performance.now();
+  clockDifference(date: string | undefined, now: number): number | undefined {
     const time = date === undefined || now - this.#clockReadAt < clockEveryMs ? Number.NaN : Date.parse(date);
     if (Number.isNaN(time)) return undefined;
     this.#clockReadAt = now;
@@ -102,13 +104,19 @@ class Origin {
     const path = prefix + ownPath;
     const sent = credential && toUpstreamAuth(credential, path);
     // Names and values in turn.
-    const headers = ['accept', 'application/json', 'accept-encoding', readableEncodings];
-    headers.push('x-request-id', metadata.operation.id);
-    if (sent?.header !== undefined) headers.push(...sent.header);
+    const own = [
+      'accept',
+      'application/json',
+      'accept-encoding',
+      readableEncodings,
+      'x-request-id',
+      metadata.operation.id,
+    ];
+    const headers = own.concat(sent?.header ?? []);
     if (span !== undefined) headers.push(...Object.entries(span.headers()).flat());
     if (body !== undefined) headers.push('content-type', 'application/json');
     const request = {
-      origin: this.#url.origin,
+      origin: this.#origin,
       method,
       path: sent?.query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${sent.query}`,
       headers,
@@ -161,7 +169,7 @@ class Origin {
   attributesOf(prefix: string, { method, path }: UpstreamRequest): Attributes {
     return {
       'http.request.method': method,
-      'url.full': `${this.#url.origin}${prefix}${pathOf(path)}`,
+      'url.full': `${this.#origin}${prefix}${pathOf(path)}`,
       ...serverAttributes(this.#url),
       'network.protocol.version': '1.1',
     };

@@ -57,7 +57,8 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
     if (error instanceof GatewayError) {
       stateOf(request.raw).operation.outcome = error.code;
       const seconds = error.retryAfterSeconds ?? (error instanceof RateLimited ? 1 : undefined);
-      if (seconds !== undefined && !reply.raw.hasHeader('retry-after')) reply.header('retry-after', seconds);
+      if (seconds !== undefined && !stateOf(request.raw).headers.includes('retry-after'))
+        reply.header('retry-after', seconds);
       return refuse(error.httpStatus, error.message, error.extensions);
     }
     const status = error.statusCode ?? 500;
@@ -77,10 +78,7 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
     bodyLimit: maxBodyBytes,
     requestTimeout: slowestRequestMs,
     serverFactory(handler, options) {
-      const toFastify: Handler = state => {
-        state.copyHeaders();
-        handler(state.request, state.response);
-      };
+      const toFastify: Handler = state => handler(state.request, state.response);
       const first = stages(toFastify);
       const onError = (error: Error, request: IncomingMessage) => {
         const state = stateOf(request);
@@ -108,7 +106,10 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
     // The admission refuses requests while closing.
     return503OnClosing: false,
     // No hook sees a request whose path the router cannot parse.
-    frameworkErrors: (error, request, reply) => answerError(error, request, reply.headers(safeHeaders)),
+    frameworkErrors(error, request, reply) {
+      stateOf(request.raw).copyHeaders();
+      answerError(error, request, reply.headers(safeHeaders));
+    },
     clientErrorHandler: refuseUnreadable,
   });
   // Otherwise Node itself would answer these: `readBody` says 100 Continue, and an unknown expectation may be ignored (RFC 9110, 10.1.1).
@@ -116,14 +117,22 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
     app.server.on(event, (request, response) => app.server.emit('request', request, response));
   app.setErrorHandler(answerError);
   parseReadBodies(app);
-  app.addHook('onRequest', async (_, reply) => void reply.headers(safeHeaders));
+  app.addHook('onRequest', (_, reply, done) => {
+    reply.headers(safeHeaders);
+    done();
+  });
   if (deps.origins.length > 0) await app.register(cors, corsOptions(deps.origins));
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const { refusal, upgrade } = stateOf(request.raw);
-    if (refusal !== undefined) throw refusal;
-    if (upgrade === undefined) return;
-    upgrade(request);
-    reply.hijack();
+    if (refusal === undefined && upgrade !== undefined) {
+      upgrade(request);
+      reply.hijack();
+    }
+    done(refusal);
+  });
+  app.addHook('onSend', ({ raw }, _, payload, done) => {
+    stateOf(raw).copyHeaders();
+    done(null, payload);
   });
   /** Each route as method and path. `hasRoute` would read the path of a client as a pattern. */
   const routes = new Set<string>();

@@ -65,6 +65,7 @@ export function createHttpStreams(subscriptions: Subscriptions, authentication: 
     const { operation: operationInfo } = state;
     operationInfo.transport = format.transport;
     // The hooks of the server have set CORS and security headers, as for any other response.
+    state.copyHeaders();
     reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
     const stream = createHttpStream(reply.raw, format, subscriptions, identity, operationInfo, disconnect);
     open.add(stream);

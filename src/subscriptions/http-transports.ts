@@ -78,11 +78,15 @@ export function registerMultipart(
   subscriptions: Subscriptions,
   streams: HttpStreams,
 ): void {
-  app.addHook('preHandler', async (request, reply) => {
-    if (request.method !== 'POST' || request.routeOptions.url !== path) return;
-    if (!acceptsMultipart(request.headers.accept)) return;
-    const operation = await subscriptionIn(request);
-    if (operation !== undefined) streams.answer(request, reply, multipart, async () => operation);
+  app.addHook('preHandler', (request, reply, done) => {
+    const isHere = request.method === 'POST' && request.routeOptions.url === path;
+    if (!isHere || !acceptsMultipart(request.headers.accept)) return done();
+    const answer = (operation: Awaited<ReturnType<typeof subscriptionIn>>) => {
+      if (operation !== undefined) streams.answer(request, reply, multipart, async () => operation);
+    };
+    subscriptionIn(request)
+      .then(answer)
+      .then(() => done(), done);
   });
 
   async function subscriptionIn(request: FastifyRequest) {

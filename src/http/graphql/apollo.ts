@@ -2,6 +2,7 @@
 import { ApolloServer, type ApolloServerPlugin, type GraphQLResponse, HeaderMap } from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,
+  ApolloServerPluginInlineTraceDisabled,
   ApolloServerPluginLandingPageDisabled,
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
@@ -68,6 +69,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
     plugins: [
       ApolloServerPluginLandingPageDisabled(),
       ApolloServerPluginCacheControlDisabled(),
+      ApolloServerPluginInlineTraceDisabled(),
       ApolloServerPluginUsageReportingDisabled(),
       createApolloPlugin(deps, format),
     ],
@@ -78,7 +80,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
   serveApollo(app, '/graphql', {
     apollo,
     documentText: documentChecks.documentText,
-    async createContext(request, reply) {
+    createContext(request, reply) {
       const identity = authentication.identify(request, reply);
       const state = stateOf(request.raw);
       const { operation, scope, address } = state;
@@ -164,13 +166,13 @@ function createApolloPlugin(
           let document = nothing;
           try {
             const turn = services.acceptedScopes.turnOf(identity.scope);
-            document = await documentChecks.read(turn, source, metadata.claim);
+            // What is known is not awaited: that would be a promise, and the requests of the same turn would run in between.
+            const read = documentChecks.read(turn, source, metadata.claim);
+            document = read instanceof Promise ? await read : read;
             const asked = { document, operationName, variables };
-            const { operation } = await documentChecks.checkOperation(
-              { credential: identity.credential, scope: turn },
-              asked,
-              metadata.operation,
-            );
+            const client = { credential: identity.credential, scope: turn };
+            const checked = documentChecks.checkOperation(client, asked, metadata.operation);
+            const { operation } = checked instanceof Promise ? await checked : checked;
             if (operation === 'subscription') throw subscriptionRefused();
           } catch (error) {
             refused = errorsIn(error);

@@ -13,7 +13,7 @@ interface ApolloAdapterOptions<C extends BaseContext> {
   readonly apollo: ApolloServer<C>;
   readonly documentText: DocumentText;
   /** The context of a request. @throws the error that refuses the request. */
-  createContext(request: FastifyRequest, reply: FastifyReply): Promise<C>;
+  createContext(request: FastifyRequest, reply: FastifyReply): C;
   /**
    * Sends a whole response, or returns what Fastify is to send.
    * @param body what `stringifyResult` returned.
@@ -38,7 +38,7 @@ export function serveApollo<C extends BaseContext>(
       try {
         const read = request.method === 'GET' ? readSearch : readBody;
         read(httpGraphQLRequest, params => documentText(params, info));
-        made = await createContext(request, reply);
+        made = createContext(request, reply);
         return made;
       } catch (error) {
         const refused = toGraphqlError(error);

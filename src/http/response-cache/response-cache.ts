@@ -138,10 +138,11 @@ export function createResponseCache(deps: ResponseCacheDeps) {
     stage,
 
     /** Sends the response of an execution, and stores it for as long as its metadata allows. */
-    async finish(reply: FastifyReply, bytes: ResponseBytes, metadata: ResponseMetadata): Promise<FastifyReply> {
+    finish(reply: FastifyReply, bytes: ResponseBytes, metadata: ResponseMetadata): MaybePromise<FastifyReply> {
       const state = stateOf(reply.request.raw);
       const { flight: started } = state;
-      const isCacheable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
+      const setsCookie = reply.hasHeader('set-cookie') || state.headers.includes('set-cookie');
+      const isCacheable = reply.statusCode === 200 && !setsCookie;
       if (started === undefined || !isCacheable) {
         started?.settle(undefined);
         return sendParts(reply, bytes);
@@ -166,10 +167,8 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       started.settle(cached);
       // From now on `claimMemory` counts it.
       metadata.claim?.release();
-      await sendCached(cached, started.scope, state);
-      // Not before: until then, Fastify sends the error.
-      reply.hijack();
-      return reply;
+      // Not hijacked before: until then, Fastify sends the error.
+      return andThen(sendCached(cached, started.scope, state), () => reply.hijack());
     },
   };
 }
@@ -198,11 +197,11 @@ function isCandidate(state: RequestState): boolean {
 /** Headers that are set for each client. */
 const replaced = new Set(['vary', 'cache-control', 'etag', 'content-length']);
 
-/** The headers to store. Those that are set on the raw response belong to this one request. */
+/** The headers to store. Those of the state belong to this one request. */
 function headersToStore(reply: FastifyReply): HeaderList {
   const list: HeaderList = [];
   for (const [name, value] of Object.entries(reply.getHeaders())) {
-    if (value !== undefined && !replaced.has(name) && !reply.raw.hasHeader(name)) list.push(name, value);
+    if (value !== undefined && !replaced.has(name)) list.push(name, value);
   }
   return list;
 }

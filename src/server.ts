@@ -82,9 +82,7 @@ function createPipeline(deps: ServerDeps, sdl: string) {
     operations === undefined ? undefined : readToolOperations(operations, { schema, documentChecks, allowMutations });
   const isPrepared = prepareKnownDocuments({
     manifest: config.persistedDocuments.mode === 'off' ? undefined : documents,
-    tools: (tools ?? []).map(({ operation }) => operation.document),
     documentChecks,
-    planner: parts.executePlanned,
     warn: line => log.warn(line),
   });
   const limits = createRateLimits(config.rateLimits, shared?.redis, telemetry);

@@ -170,13 +170,12 @@ describe('the documents of the operator', () => {
   const schema = createSchema();
 
   /** What a gateway has of known documents. */
-  function prepared(texts: () => readonly string[], tools: readonly DocumentNode[] = []) {
+  function prepared(texts: () => readonly string[]) {
     const manifest = new Reloadable<Manifest>(() => manifestOf(texts()));
     const documentChecks = checksOver(schema, createTrustedDocuments('only', manifest));
-    const planner = createPlanExecutor(schema);
     const parsed = jest.spyOn(documentChecks, 'parse');
-    const isPrepared = prepareKnownDocuments({ manifest, tools, documentChecks, planner, warn() {} });
-    return { manifest, read: (text: string) => documentChecks.read('client', text), planner, parsed, isPrepared };
+    const isPrepared = prepareKnownDocuments({ manifest, documentChecks, warn() {} });
+    return { manifest, read: (text: string) => documentChecks.read('client', text), parsed, isPrepared };
   }
 
   test('are read, and stay known, whatever their size', async () => {
@@ -189,28 +188,6 @@ describe('the documents of the operator', () => {
       expect(read(text)).toBe(document);
     }
     expect(parsed).toHaveBeenCalledTimes(manyTexts.length);
-  });
-
-  test('are planned with each combination of what they leave out, in one part and in several', async () => {
-    const text = 'query ($a: Boolean!) { viewer { team @skip(if: $a) ... @defer { email } } }';
-    const known = parse(text);
-    const { planner, isPrepared } = prepared(() => [], [known]);
-    await until(() => isPrepared());
-    await makeWorkLong();
-    const run = (a: boolean, defers: boolean, document = known) =>
-      planner({
-        document,
-        operationName: undefined,
-        variables: { a },
-        context: { credentialIfAny: undefined },
-        defers,
-      });
-    // What is not planned waits for a later turn once a turn has had such work.
-    const [first, second] = [parse(text), parse(text)].map(other => run(true, false, other));
-    expect([first instanceof Promise, second instanceof Promise]).toEqual([false, true]);
-    for (const a of [true, false])
-      for (const defers of [true, false]) expect(run(a, defers)).not.toBeInstanceOf(Promise);
-    await second;
   });
 
   test('are prepared in pieces, between which other work is done', async () => {

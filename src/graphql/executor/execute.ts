@@ -6,7 +6,6 @@ import {
   type GraphQLSchema,
   getOperationAST,
   getVariableValues,
-  Kind,
   type OperationDefinitionNode,
   OperationTypeNode,
   visit,
@@ -32,25 +31,16 @@ export interface ExecutionInput {
   /** Whose turn it is where the operation is not planned yet. */
   readonly client?: string | undefined;
   /** Gets the length of the planned data as JSON, in bytes. Without errors, `responseBytes` can take it for the whole. */
-  readonly counted?: { length: number };
+  readonly counted?: { length: number } | undefined;
   /** Whether the client takes a result in parts. If not, `@defer` changes nothing. */
   readonly defers?: boolean;
 }
 
 /** Executes an operation by a plan. @returns undefined where graphql-js has to execute it. A promise that it returns never rejects. */
-export interface PlanExecutor {
-  (input: ExecutionInput): MaybePromise<PlannedResult | undefined>;
-  /** Plans the queries of a document of the operator, and keeps the plans as long as the document. */
-  prepare(document: DocumentNode): void;
-}
-
-/** The plans of a document. Those of a document of the operator are kept as long as it is. */
-type PlanStore = Pick<Map<string, OperationPlan>, 'get'> & { set(key: string, plan: OperationPlan): unknown };
+export type PlanExecutor = (input: ExecutionInput) => MaybePromise<PlannedResult | undefined>;
 
 /** Of all cached plans. A field takes about 300 bytes, including V8's layout of response objects. */
 const maxCachedFields = 20_000;
-/** Each variable that decides what is left out doubles the plans of a query. One with more is planned when it is executed. */
-const maxPreparedConditions = 3;
 
 /**
  * The compiled executor, which plans every query and subscription. It leaves to graphql-js: mutations, invalid variables, and `@skip` or `@include` by a
@@ -61,35 +51,10 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
   let lastNumber = 0;
   const partsOf = oncePerValue((document: DocumentNode) => {
     lastNumber += 1;
-    return {
-      number: lastNumber,
-      plans: plans as PlanStore,
-      ...fragmentsAndConditions(document),
-    };
+    return { number: lastNumber, ...fragmentsAndConditions(document) };
   });
 
-  function prepare(document: DocumentNode): void {
-    const parts = partsOf(document);
-    const { fragments, conditions, hasDefer } = parts;
-    if (conditions.length > maxPreparedConditions) return;
-    parts.plans = new Map<string, OperationPlan>();
-    const both = (values: boolean[]) => [true, false].map(value => [...values, value]);
-    const combinations = conditions.reduce<boolean[][]>(all => all.flatMap(both), [[]]);
-    for (const operation of document.definitions) {
-      if (operation.kind !== Kind.OPERATION_DEFINITION || operation.operation !== OperationTypeNode.QUERY) continue;
-      for (const values of combinations) {
-        const variables = Object.fromEntries(conditions.map((name, index) => [name, values[index]]));
-        for (const defers of hasDefer ? [false, true] : [false]) {
-          parts.plans.set(
-            keyOf(parts, operation, defers, values),
-            planOperation({ schema, fragments, operation, variables }, defers),
-          );
-        }
-      }
-    }
-  }
-
-  const executePlanned = (given: ExecutionInput) => {
+  return given => {
     const { document, operationName, context, rootValue, turn, client, counted, defers = false } = given;
     const operation = getOperationAST(document, operationName);
     if (operation == null || operation.operation === OperationTypeNode.MUTATION) return undefined;
@@ -97,7 +62,7 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     const { coerced: variables } = getVariableValues(schema, definitions, given.variables ?? {}, { maxErrors: 1 });
     if (variables === undefined) return undefined;
     const parts = partsOf(document);
-    const { fragments, conditions, hasDefer, plans: ofDocument } = parts;
+    const { fragments, conditions, hasDefer } = parts;
     const values = conditions.map(name => variables[name]);
     // Another operation of the document may have a variable that this one does not.
     if (values.includes(null)) return undefined;
@@ -105,15 +70,14 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     const isDeferred = defers && hasDefer;
     const key = keyOf(parts, operation, isDeferred, values);
     const plan = () => planOperation({ schema, fragments, operation, variables }, isDeferred);
-    return andThen(ofDocument.get(key) ?? runYielding(client, plan), planned => {
-      ofDocument.set(key, planned);
+    return andThen(plans.get(key) ?? runYielding(client, plan), planned => {
+      plans.set(key, planned);
       const input = { schema, fragments, operation, variables, context, turn, counted, errors: { left: maxErrors } };
       return andThen(runPlan(planned.root, input, rootValue), ({ deferred, whole }) =>
         deferred.length === 0 ? whole : withLaterParts(whole, deferred, input),
       );
     });
   };
-  return Object.assign(executePlanned, { prepare });
 }
 
 /** What a plan is for: one operation of a document, and what is left out of it. */

@@ -65,17 +65,11 @@ export interface FieldPlan {
   readonly value: ValuePlan;
 }
 
-export interface LeafPlan {
-  readonly nonNull: boolean;
-  readonly kind: 'leaf';
-  readonly type: GraphQLLeafType;
-  /** Whether a string goes into the response unchanged. */
-  readonly isText: boolean;
-}
-
 /** How a resolved value is turned into a value of the response. */
-export type ValuePlan = { readonly nonNull: boolean } & (
-  | LeafPlan
+export type ValuePlan = {
+  readonly nonNull: boolean;
+} /** `isText`: whether a string goes into the response unchanged. */ & (
+  | { readonly kind: 'leaf'; readonly type: GraphQLLeafType; readonly isText: boolean }
   | { readonly kind: 'list'; readonly item: ValuePlan }
   | { readonly kind: 'object'; readonly object: ObjectPlan }
   | {
@@ -85,6 +79,8 @@ export type ValuePlan = { readonly nonNull: boolean } & (
       readonly objects: ReadonlyMap<string, ObjectPlan>;
     }
 );
+
+export type LeafPlan = Extract<ValuePlan, { kind: 'leaf' }>;
 
 /** An operation of a valid document, and what it is executed with. */
 export interface PlannableOperation {

@@ -14,6 +14,7 @@ import { QueryTooComplex, RecordLeftOut } from '../../errors.js';
 import type { MaybePromise } from '../../lib/run.js';
 import { lengthOf } from '../response-text.js';
 import { cannotBeRead } from '../scalars.js';
+import type { ExecutionInput } from './execute.js';
 import type { DeferPlan, FieldPlan, LeafPlan, ObjectPlan, PlannableOperation, ValuePlan } from './plan.js';
 
 /** Errors of one response that are reported. To make and format one takes about 50 µs. */
@@ -23,14 +24,10 @@ const originalError = new QueryTooComplex('errors', maxErrors + 1, maxErrors);
 /** Stands for all errors above the limit: further nulls of the response have no error of their own. */
 export const moreErrors = new GraphQLError(originalError.message, { originalError });
 
-export interface PlanInput extends PlannableOperation {
+export interface PlanInput extends PlannableOperation, Pick<ExecutionInput, 'turn' | 'counted'> {
   readonly context: unknown;
   /** How many errors the response may still have, in all its parts; below 0 once `moreErrors` stands for the others. */
   readonly errors: { left: number };
-  /** See `ExecutionInput`. */
-  readonly turn?: (() => Promise<void>) | undefined;
-  /** See `ExecutionInput`. */
-  readonly counted?: { length: number } | undefined;
 }
 
 /** What an execution left for later at one object of its result. */

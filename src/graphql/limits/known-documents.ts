@@ -3,17 +3,13 @@ import type { DocumentNode } from 'graphql';
 import type { Reloadable } from '../../config/values.js';
 import { runYielding } from '../../lib/run.js';
 import { operationsNamedIn } from '../../observability/operation-info.js';
-import type { PlanExecutor } from '../executor/execute.js';
 import type { DocumentChecks } from './document-checks.js';
 import type { Manifest } from './documents.js';
 
 interface KnownDocumentsDeps {
   /** Undefined: none is trusted. */
   readonly manifest: Reloadable<Manifest> | undefined;
-  /** Those of tools, which are valid. */
-  readonly tools: readonly DocumentNode[];
   readonly documentChecks: Pick<DocumentChecks, 'parse' | 'keep'>;
-  readonly planner: Pick<PlanExecutor, 'prepare'> | undefined;
   /** Receives one line for each trusted document that cannot be executed. */
   readonly warn: (line: string) => void;
 }
@@ -22,25 +18,17 @@ interface KnownDocumentsDeps {
 const operator = 'operator';
 
 /**
- * Does for the documents of the operator what takes long in their first execution: reads and plans them. It begins at once, and again after each reload,
- * in pieces between which the gateway answers requests.
- * @returns whether those of the start are prepared.
+ * Reads the trusted documents, which takes longest in their first execution. It begins at once, and again after each reload, in pieces between which the
+ * gateway answers requests.
+ * @returns whether those of the start are read.
  */
-export function prepareKnownDocuments({
-  manifest,
-  tools,
-  documentChecks,
-  planner,
-  warn,
-}: KnownDocumentsDeps): () => boolean {
+export function prepareKnownDocuments({ manifest, documentChecks, warn }: KnownDocumentsDeps): () => boolean {
   let isPrepared = false;
   let known: ReadonlyMap<string, DocumentNode> = new Map();
 
   function read(hash: string, text: string): DocumentNode | undefined {
     try {
-      const document = documentChecks.parse(text);
-      planner?.prepare(document);
-      return document;
+      return documentChecks.parse(text);
     } catch (error) {
       const [name = 'without a name'] = operationsNamedIn(text);
       warn(`PERSISTED_DOCUMENTS: the operation ${name} (${hash}) is refused: ${(error as Error).message}`);
@@ -62,7 +50,6 @@ export function prepareKnownDocuments({
   }
 
   async function prepareAll(): Promise<void> {
-    for (const document of tools) await runYielding(operator, () => planner?.prepare(document));
     if (manifest !== undefined) await prepareManifest(manifest.current);
     isPrepared = true;
   }

@@ -35,7 +35,8 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
   const { close, ...built } = await createServices(base);
   const lifecycle = createLifecycle();
   const demoKey = sandbox?.demoKey;
-  const { app, readiness } = await createServer({ ...base, ...built, lifecycle, demoKey, streams: seams.streams });
+  const server = await createServer({ ...base, ...built, lifecycle, demoKey, streams: seams.streams });
+  const { app } = server;
   app.server.prependListener('request', lifecycle.onRequest);
   app.addHook('onListen', async () => {
     if (sandbox !== undefined) log.warn(sandbox.warning);
@@ -57,7 +58,7 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
       const { host, port, reusePort } = config;
       const options = { host, port, reusePort };
       const address = await orCannotListen('HOST, PORT', host, port, app.listen(options));
-      admin = await startAdminListener({ config, log, readiness, metrics: metrics.read, lifecycle });
+      admin = await startAdminListener({ ...server, config, log, metrics: metrics.read, lifecycle });
       return { address, adminPort: admin?.port };
     },
     shutdown: config.shutdown,

@@ -13,6 +13,7 @@ import { type Connections, createConnections } from './http/connections.js';
 import { createHttpApp } from './http/fastify.js';
 import { readExamples, redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
 import { registerGraphql } from './http/graphql/apollo.js';
+import { createClients } from './http/limits/clients.js';
 import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/concurrency-limit.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
 import { readToolOperations } from './http/mcp/operations.js';
@@ -86,7 +87,8 @@ function createPipeline(deps: ServerDeps, sdl: string) {
     warn: line => log.warn(line),
   });
   const limits = createRateLimits(config.rateLimits, shared?.redis, telemetry);
-  const requestAdmission = createRequestAdmission({ ...parts, authentication, limits });
+  const clients = createClients({ ...parts, redis: shared?.redis, limits });
+  const requestAdmission = createRequestAdmission({ ...parts, authentication, limits, clients });
   addGauges(metrics, deps, requestAdmission, parts.concurrency, parts.connections);
   const store = config.responseCache ? createResponseCacheStore({ ...parts, bytes: cacheBytes }) : undefined;
   const responseCache = store && createResponseCache({ ...parts, store, version: responseVersion(deps, sdl) });
@@ -97,6 +99,7 @@ function createPipeline(deps: ServerDeps, sdl: string) {
     documentChecks,
     tools,
     isPrepared,
+    clients,
     requestAdmission,
     responseCache,
   };
@@ -107,7 +110,8 @@ export async function createServer(deps: ServerDeps) {
   const { config, schema, metrics, demoKey, lifecycle } = deps;
   const sdl = sdlOf(schema);
   const pipeline = createPipeline(deps, sdl);
-  const { requestTelemetry, requestAdmission, responseCache, connections, concurrency, tools, explains } = pipeline;
+  const { requestTelemetry, requestAdmission, responseCache, connections, concurrency, clients, tools, explains } =
+    pipeline;
   const app = await createHttpApp({
     ...pipeline,
     origins: config.corsOrigins,
@@ -134,10 +138,12 @@ export async function createServer(deps: ServerDeps) {
   if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
   else if (config.introspection) redirectToGraphiql(app);
   app.addHook('onClose', async () => concurrency.close());
+  app.addHook('onClose', async () => clients.close());
   // After every other hook of this kind.
   app.addHook('preClose', async () => connections.drain());
   app.addHook('onClose', async () => connections.close());
-  return { app, readiness };
+  await clients.follow();
+  return { app, readiness, clients };
 }
 
 /** The version of responses. It changes with the schema, and with every setting and file that changes responses. */

@@ -94,6 +94,7 @@ export function toUpstreamAuth(credential: Credential, path: string) {
 const maxScopes = 10_000;
 /** How long a call says something about whether the service accepts a credential, in milliseconds. Short, for the alert must come within two minutes. */
 const recentMs = 45_000;
+const minuteMs = 60_000;
 
 /**
  * The scopes under which the service has answered, the most recent 10,000. Anyone can make up a credential, and so a scope: what is shared out among
@@ -102,6 +103,9 @@ const recentMs = 45_000;
 export class AcceptedScopes {
   /** When the latest call of each was answered, in milliseconds of `performance.now()`, and how. */
   readonly #scopes = new LRUCache<Scope, { at: number; isRefused: boolean }>(atMost(maxScopes));
+
+  /** How many calls were answered under each scope, in at most a minute. */
+  readonly #calls = new LRUCache<Scope, number>({ ...atMost(maxScopes), ttl: minuteMs, perf: performance });
 
   /** The scopes, each with a tag, whose latest write was refused. */
   readonly #refusedWrites = new LRUCache<string, true>(atMost(maxScopes));
@@ -122,14 +126,9 @@ export class AcceptedScopes {
 
   /** The service answered a call. @param isRefused with 401 or 403. It counts for nothing where the scope was never accepted. */
   countCall(scope: Scope, isRefused: boolean): void {
-    const at = performance.now();
-    const latest = this.#scopes.get(scope);
-    if (latest === undefined) {
-      if (!isRefused) this.#scopes.set(scope, { at, isRefused });
-      return;
-    }
-    latest.at = at;
-    latest.isRefused = isRefused;
+    if (isRefused && !this.has(scope)) return;
+    this.#scopes.set(scope, { at: performance.now(), isRefused });
+    this.#calls.set(scope, (this.#calls.get(scope) ?? 0) + 1, { noUpdateTTL: true });
   }
 
   /** Whether a scope may hold up what others read of something, such as a market, before the service has accepted its write. */
@@ -142,6 +141,8 @@ export class AcceptedScopes {
     if (isRefused) this.#refusedWrites.set(`${scope} ${tag}`, true);
     else this.#refusedWrites.delete(`${scope} ${tag}`);
   }
+
+  calls = (): Iterable<[Scope, number]> => this.#calls.entries();
 
   /** How many scopes had a call in the last 45 seconds, by whether their latest call was refused. */
   recent(): Readonly<Record<'accepted' | 'refused', number>> {

@@ -7,7 +7,7 @@ import { type Credential, hashOfKey } from './credentials.js';
 
 const keyHash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits');
 /** Lowers ASCII letters only: the lower case of other letters can be the address of someone else (the Kelvin sign becomes k). */
-const lowerCase = (text: string) => text.replace(/[A-Z]/g, letter => letter.toLowerCase());
+export const lowerCase = (text: string) => text.replace(/[A-Z]/g, letter => letter.toLowerCase());
 const email = z.string().transform(lowerCase);
 
 const limits = z.strictObject({

@@ -10,6 +10,7 @@ import { andThen, type MaybePromise, sharedRun } from '../lib/run.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
 import type { Authentication, Identity } from './authentication.js';
 import type { Connections } from './connections.js';
+import type { Clients } from './limits/clients.js';
 import type { ConcurrencyLimit } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
 import { monitoringPaths } from './monitoring/readiness.js';
@@ -31,11 +32,12 @@ interface RequestAdmissionDeps {
   readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
+  readonly clients: Pick<Clients, 'refusalFor'>;
   readonly teams: Pick<Reloadable<Pick<Teams, 'limitsOf'>>, 'current'>;
 }
 
 export function createRequestAdmission(deps: RequestAdmissionDeps) {
-  const { authentication, concurrency, telemetry, connections, budget, limits, teams } = deps;
+  const { authentication, concurrency, telemetry, connections, budget, limits, clients, teams } = deps;
   const maxInFlight = deps.config.loadShedding.requestsInFlight;
   let isClosing = false;
   let inFlight = 0;
@@ -101,16 +103,19 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
    * @param state gets the headers that tell the client its limits; undefined for an operation on a connection, whose messages have no headers.
    */
   function countOf(
-    { address, scope, credential }: Pick<RequestState, 'address' | 'scope' | 'credential'>,
+    client: Pick<RequestState, 'address' | 'scope' | 'credential'>,
     state?: RequestState,
   ): MaybePromise<GatewayError | undefined> {
+    const { address, scope, credential } = client;
     const refusal = budget.refusalFor(scope ?? networkOf(address));
     if (refusal !== undefined) return refusal;
-    return andThen(limits.count(address, scope, teams.current.limitsOf(credential)), verdict => {
-      if (verdict === undefined) return undefined;
-      if (state !== undefined) setRateLimitHeaders(verdict, state);
-      return verdict.isOver ? rateLimited(verdict) : undefined;
-    });
+    const counted = () =>
+      andThen(limits.count(address, scope, teams.current.limitsOf(credential)), verdict => {
+        if (verdict === undefined) return undefined;
+        if (state !== undefined) setRateLimitHeaders(verdict, state);
+        return verdict.isOver ? rateLimited(verdict) : undefined;
+      });
+    return andThen(clients.refusalFor(client), refused => refused ?? counted());
   }
 
   /** The error that refuses a request, if any. An upgrade does not count as a request in flight: connections have a limit of their own. */

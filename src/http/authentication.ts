@@ -11,7 +11,7 @@ import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../error
 import { type ProxyHeaders, sessionIdsIn } from '../lib/network.js';
 import { andThen, type MaybePromise } from '../lib/run.js';
 import { parseWebUrl } from '../lib/web-url.js';
-import { clientConnectionOf } from './connections.js';
+import { type ClientConnection, clientConnectionOf } from './connections.js';
 import { type RequestState, stateOf } from './request-state.js';
 
 const sealedCookie = 'mig_session';
@@ -88,8 +88,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
     return page !== undefined && siteOf(page.host) !== siteOf(hostOf(request));
   }
 
-  function scopeFor(request: IncomingMessage, credential: Credential): Scope {
-    const connection = clientConnectionOf(request.socket);
+  function scopeFor(connection: ClientConnection | undefined, credential: Credential): Scope {
     const last = connection?.lastScope;
     if (last !== undefined && isSame(last.credential, credential)) return last.scope;
     const scope = deps.scopeOf(credential);
@@ -99,7 +98,8 @@ export function createAuthentication(deps: AuthenticationDeps) {
 
   function found(state: RequestState, credential: RequestState['credential']): void {
     state.credential = credential;
-    if (credential !== undefined && !(credential instanceof Error)) state.scope = scopeFor(state.request, credential);
+    if (credential !== undefined && !(credential instanceof Error))
+      state.scope = scopeFor(clientConnectionOf(state.request.socket), credential);
   }
 
   function explicitOf(request: IncomingMessage): Credential | BadUserInput | undefined {
@@ -116,6 +116,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
     rawCredentials: rawCredentialsOf(raw),
     credential: stateOf(raw).credential,
     address: stateOf(raw).address,
+    connection: clientConnectionOf(raw.socket),
     trusted: isTrusted(raw),
   });
 
@@ -179,9 +180,9 @@ export function createAuthentication(deps: AuthenticationDeps) {
      * (cross-site WebSocket hijacking).
      */
     authenticate(handshake: ReturnType<typeof handshakeOf>, more: RawCredentials = {}): Identity {
-      const { rawCredentials, credential, address, trusted } = handshake;
+      const { rawCredentials, credential, address, connection, trusted } = handshake;
       if (!trusted) throw new Forbidden(originMessage);
-      const identityOf = (found: Credential) => ({ credential: found, scope: deps.scopeOf(found), address });
+      const identityOf = (found: Credential) => ({ credential: found, scope: scopeFor(connection, found), address });
       const explicit = explicitCredential({ ...rawCredentials, ...more });
       if (explicit !== undefined) return identityOf(explicit);
       if (credential instanceof Error) throw credential;

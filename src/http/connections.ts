@@ -25,7 +25,7 @@ type UpgradeListener = (request: IncomingMessage, socket: Socket, head: Buffer) 
 /** The HTTP connections of a server, each with its unanswered requests. */
 export type Connections = ReturnType<typeof createConnections>;
 
-interface Connection {
+export interface ClientConnection {
   readonly socket: Socket;
   /** Of its latest client: a proxy sends requests of many. */
   address: string;
@@ -42,12 +42,13 @@ interface Connection {
 const key = Symbol('Connection');
 
 /** Undefined for the socket of another server. */
-export const clientConnectionOf = (socket: Socket): Connection | undefined => (socket as { [key]?: Connection })[key];
+export const clientConnectionOf = (socket: Socket): ClientConnection | undefined =>
+  (socket as { [key]?: ClientConnection })[key];
 
 /** @param sweepMs if a client takes none of the waiting bytes between two sweeps, its connection is destroyed. */
 export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, sweepMs = 10_000) {
   const max = Math.floor(descriptorLimit() * share);
-  const open = new Set<Connection>();
+  const open = new Set<ClientConnection>();
   let isClaimed: (request: IncomingMessage) => boolean = () => false;
   let take: UpgradeListener = () => {};
 
@@ -57,7 +58,7 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, 
     // Node remembers the address once it was read. A client that has reset the connection by now has none.
     const { remoteAddress: address } = socket;
     if (address === undefined) return void socket.destroy();
-    const connection: Connection = {
+    const connection: ClientConnection = {
       socket,
       address,
       isUpgraded: false,
@@ -108,6 +109,8 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, 
   let draining: NodeJS.Timeout | undefined;
 
   return {
+    open: open as ReadonlySet<ClientConnection>,
+
     /** Follows the connections of a server. Call it once, before the server listens. */
     watch(server: Server): void {
       // By default Node hides headers beyond the first 1,000, but still acts on them. The size of the head is the bound.

@@ -50,7 +50,8 @@ export function bytesOfValue(value: unknown): number {
  */
 export class MemoryBudget {
   readonly bounds: MemoryBounds;
-  readonly #owners = new Map<string, number>();
+  /** How many bytes each owner holds. */
+  readonly owners = new Map<string, number>();
   readonly #onFull: () => void;
   readonly #heapShare: () => number;
   readonly #isAccepted: (scope: string) => boolean;
@@ -95,7 +96,7 @@ export class MemoryBudget {
    * a new client has the same network as one that makes up keys.
    */
   refusalFor(owner: string): RateLimited | undefined {
-    return (this.#owners.get(owner) ?? 0) > this.bounds.perOwner * nearlyFull ? tooMuch() : undefined;
+    return (this.owners.get(owner) ?? 0) > this.bounds.perOwner * nearlyFull ? tooMuch() : undefined;
   }
 
   /** A new claim, which counts nothing yet. */
@@ -112,7 +113,7 @@ export class MemoryBudget {
   /** Changes the bytes of an owner. @param by negative where it gives some back. @param mustFit whether growth needs room. @throws Overloaded, RateLimited */
   change(owner: string, by: number, mustFit: boolean): void {
     const total = this.#held + by;
-    const owned = (this.#owners.get(owner) ?? 0) + by;
+    const owned = (this.owners.get(owner) ?? 0) + by;
     if (mustFit && by > 0) {
       if (total > this.bounds.total) {
         this.#onFull();
@@ -121,8 +122,8 @@ export class MemoryBudget {
       if (owned > this.bounds.perOwner) throw tooMuch();
     }
     this.#held = total;
-    if (owned === 0) this.#owners.delete(owner);
-    else this.#owners.set(owner, owned);
+    if (owned === 0) this.owners.delete(owner);
+    else this.owners.set(owner, owned);
   }
 }
 

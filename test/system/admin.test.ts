@@ -6,8 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
+import { hashOfKey } from '../../src/auth/credentials.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { rawConnection } from '../support/raw-http.js';
+import { startRedis } from '../support/redis.js';
 import { until } from '../support/until.js';
 
 let program: Program;
@@ -86,7 +88,8 @@ const token = 'a token of the operators';
 const authorization = `Bearer ${token}`;
 
 /** Sends a request with a body of JSON. */
-async function send(address: string, method: string, headers: Record<string, string> = {}, body?: unknown) {
+// biome-ignore lint/suspicious/noExplicitAny: an answer is what the test is about to find out
+async function send(address: string, method: string, headers = {}, body?: unknown): Promise<[number, any]> {
   const response = await fetch(address, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
   return [response.status, await response.json()];
 }
@@ -157,6 +160,106 @@ test('what changes something needs the token, and there is nothing else', async 
   expect(await statusOf(`${admin}/constructor`, 'GET')).toBe(404);
   expect(await statusOf(`${admin}/log-level`, 'PUT', { authorization }, 'x'.repeat(2_000))).toBe(413);
   expect((await ask(`${admin}/readyz`)).status).toBe(200);
+});
+
+describe('clients', () => {
+  const key = (name: string) => `key:${hashOfKey(name)}`;
+  const [first, other] = ['demo-key-subscribed', 'demo-key-markets-only'];
+  /** What a client gets at a gateway. */
+  const query = async (url: string | undefined, name: string) => {
+    const response = await fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': name },
+      body: '{"query":"{ market(id: 3) { name } viewer { team } }"}',
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  const view = async (admin: string) => (await send(`${admin}/clients`, 'GET', { authorization }))[1];
+  const restrict = (admin: string, id: string, body?: object) =>
+    send(`${admin}/clients/${encodeURIComponent(id)}`, body === undefined ? 'DELETE' : 'PUT', { authorization }, body);
+
+  test('are listed by what they use, and blocked or slowed in the whole fleet until that is undone', async () => {
+    const redis = await startRedis();
+    const env = { ADMIN_PORT: '0', ADMIN_TOKEN: token, REDIS_URL: redis.url, SESSION_SECRET: 's'.repeat(40) };
+    const [one, two] = [await startWithAdmin(env), await program.start(env)];
+    const [, second = ''] = /^Probes and metrics: http:\/\/localhost(.*)\/metrics$/m.exec(two.stdout()) ?? [];
+    const atTwo = `http://127.0.0.1${second}`;
+    try {
+      for (const name of [first, other, first]) expect((await query(two.url, name)).status).toBe(200);
+      const socket = new WebSocket(`${two.url}/graphql`, 'graphql-transport-ws');
+      await once(socket, 'open');
+      socket.send(JSON.stringify({ type: 'connection_init', payload: { 'x-api-key': first } }));
+      await once(socket, 'message');
+      const { clients } = await view(atTwo);
+      const found = clients.find(({ id }: { id: string }) => id === key(first));
+      expect(found).toMatchObject({ connections: expect.any(Number), upstreamCalls: 1 });
+      expect(found.connections).toBeGreaterThan(0);
+      expect(clients).toContainEqual(expect.objectContaining({ id: 'address:127.0.0.1' }));
+      expect(JSON.stringify(clients)).not.toContain(first);
+
+      const block = { requestsPerMinute: 0, minutes: 30, reason: 'Your script loops. Call us' };
+      const [status, restriction] = await restrict(one, key(first), block);
+      expect([status, restriction]).toEqual([
+        200,
+        { id: key(first), ...block, minutes: undefined, until: restriction.until },
+      ]);
+      for (const url of [running?.url, two.url]) await until(async () => (await query(url, first)).status === 429);
+      const { text } = await query(two.url, first);
+      const [error] = JSON.parse(text).errors;
+      expect(error).toMatchObject({ extensions: { code: 'RATE_LIMITED', retryAfterSeconds: expect.any(Number) } });
+      expect(error.message).toMatch(/^Your script loops\. Call us \(try again in \d+ seconds\)$/);
+      if (socket.readyState !== WebSocket.CLOSED) await once(socket, 'close');
+      expect((await query(two.url, other)).status).toBe(200);
+      expect((await view(atTwo)).restrictions).toEqual([restriction]);
+
+      redis.pause();
+      await until(() => two.stderr().includes('Restricted clients: not shared'));
+      expect((await query(two.url, first)).status).toBe(429);
+      expect((await restrict(one, 'address:127.0.0.1', { ...block, requestsPerMinute: 1_000 }))[0]).toBe(200);
+      redis.resume();
+      await until(async () => (await view(atTwo)).restrictions.length === 2);
+
+      for (const id of [key(first), 'address:127.0.0.1']) expect((await restrict(atTwo, id))[0]).toBe(200);
+      for (const url of [running?.url, two.url]) await until(async () => (await query(url, first)).status === 200);
+      await until(async () => (await view(one)).restrictions.length === 0);
+      const lines = running?.stderr() ?? '';
+      for (const words of ['A client is restricted', 'A client is no longer restricted'])
+        expect(lines).toContain(words);
+
+      const team = `team:${JSON.parse((await query(two.url, other)).text).data.viewer.team}`;
+      await restrict(one, team, { ...block, requestsPerMinute: 1 });
+      await until(async () => (await view(atTwo)).restrictions.length === 1);
+      expect((await query(two.url, other)).status).toBe(200);
+      for (const url of [running?.url, two.url]) await until(async () => (await query(url, other)).status === 429);
+    } finally {
+      await two.kill();
+      await redis.stop();
+    }
+  });
+
+  test('are restricted by the token, a known kind of name, a time and a reason only', async () => {
+    const admin = await startWithAdmin({ ADMIN_TOKEN: token });
+    const order = { requestsPerMinute: 0, minutes: 1, reason: 'r' };
+    expect((await send(`${admin}/clients`, 'GET', {}))[0]).toBe(401);
+    expect((await send(`${admin}/clients/team:a`, 'PUT', {}, order))[0]).toBe(401);
+    expect((await send(`${admin}/clients`, 'PUT', { authorization }, order))[0]).toBe(405);
+    for (const id of ['a', 'team:', 'key:demo-key-subscribed', 'address:nowhere', 'scope:a'])
+      expect((await restrict(admin, id, order))[0]).toBe(400);
+    for (const wrong of [
+      { minutes: 0 },
+      { minutes: 1e9 },
+      { requestsPerMinute: -1 },
+      { reason: ' ' },
+      { reason: undefined },
+      { more: 1 },
+    ])
+      expect((await restrict(admin, 'team:a', { ...order, ...wrong }))[0]).toBe(400);
+    expect((await restrict(admin, 'team:a'))[0]).toBe(404);
+    expect((await view(admin)).restrictions).toEqual([]);
+    for (const id of ['address:2001:db8::1', 'member:Ada@team.example'])
+      expect((await restrict(admin, id, order))[0]).toBe(200);
+    expect((await restrict(admin, 'member:ada@team.example'))[0]).toBe(200);
+  });
 });
 
 test('a body that is too large says so to a client that sends all before it reads, and need not be sent', async () => {

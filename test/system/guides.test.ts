@@ -13,6 +13,7 @@ import { Redis } from 'ioredis';
 import { parse } from 'yaml';
 import { type Config, readConfig } from '../../src/config/config.js';
 import { maxDeliveryMs } from '../../src/domains/exports/delivery.js';
+import type { Clients } from '../../src/http/limits/clients.js';
 import { answerAdmin } from '../../src/http/monitoring/admin-routes.js';
 import { createLifecycle } from '../../src/lib/lifecycle.js';
 import { createReceiver } from '../../src/receiver/server.js';
@@ -272,7 +273,12 @@ describe('docs/configuration.md', () => {
 /** What a thread of a gateway answers at `ADMIN_PORT`. */
 async function startAdmin() {
   const config = readConfig({ ADMIN_TOKEN: 'token' });
-  const target = { config, log: { level: config.logLevel, warn() {} }, lifecycle: createLifecycle() };
+  const target = {
+    config,
+    log: { level: config.logLevel, warn() {} },
+    lifecycle: createLifecycle(),
+    clients: {} as Clients,
+  };
   const server = createHttpServer(async (request, response) => {
     const { method, url: path = '', headers } = request;
     const body = await readText(request);

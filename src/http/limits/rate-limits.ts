@@ -53,7 +53,7 @@ export function createRateLimits(
   /** By what they count and their limits, of which a teams file has few. */
   const counters = new Map<string, ReturnType<typeof createCounter>>();
   function count(
-    what: 'address' | 'scope' | 'team',
+    what: 'address' | 'scope' | 'team' | 'client',
     key: string | undefined,
     limit: number,
   ): MaybePromise<Verdict | undefined> {
@@ -68,6 +68,9 @@ export function createRateLimits(
   }
 
   return {
+    /** Counts one request of a client that an operator has slowed. @param id see `createClients`. */
+    countClient: (id: string, requestsPerMinute: number) => count('client', id, requestsPerMinute),
+
     /**
      * Counts one request by its network address and, where it has a credential, by its scope and its team. Undefined where nothing is limited. A promise
      * only where the count in Redis is needed.

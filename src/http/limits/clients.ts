@@ -1,0 +1,250 @@
+// The clients that use this gateway most, and those that an operator blocks or slows for a time, in the whole fleet.
+import type { ServerResponse } from 'node:http';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { type AcceptedScopes, hashOfKey, type Scope } from '../../auth/credentials.js';
+import { lowerCase, type Teams } from '../../auth/teams.js';
+import type { Reloadable } from '../../config/values.js';
+import { createRedisGuard, type RedisClient } from '../../data/redis.js';
+import { type GatewayError, RateLimited } from '../../errors.js';
+import { jsonValueOf } from '../../graphql/limits/bounds.js';
+import { timeNow } from '../../lib/clock.js';
+import { atMost, type MemoryBudget } from '../../lib/memory-budget.js';
+import { networkOf } from '../../lib/network.js';
+import { andThen, type MaybePromise } from '../../lib/run.js';
+import { dayMs, iso } from '../../lib/time.js';
+import type { Telemetry } from '../../observability/telemetry.js';
+import type { ClientConnection, Connections } from '../connections.js';
+import { type RequestState, stateOf } from '../request-state.js';
+import type { RateLimits } from './rate-limits.js';
+
+const maxMinutes = 7 * 24 * 60;
+/** Of what the refusals say. */
+const reasonPattern = /^[^\p{C}]{1,200}$/u;
+
+/** What an operator sends to restrict a client. 0 requests block it. */
+const order = z.strictObject({
+  requestsPerMinute: z.int().min(0).max(1_000_000),
+  minutes: z.int().min(1).max(maxMinutes),
+  reason: z.string().trim().regex(reasonPattern),
+});
+
+/** As Redis has it. `until` is in milliseconds since 1970, by the clock of the fleet. */
+const restriction = z.object({ requestsPerMinute: z.int().min(0), until: z.number(), reason: z.string() });
+
+type Restriction = z.output<typeof restriction>;
+
+/** Null for one that no gateway has written. */
+const stored = restriction.nullable().catch(null);
+
+/** Whose request, operation or connection it is. */
+type Client = Pick<RequestState, 'address' | 'scope' | 'credential'>;
+
+interface ClientsDeps {
+  readonly redis: RedisClient | undefined;
+  readonly limits: RateLimits;
+  readonly teams: Pick<Reloadable<Pick<Teams, 'teamOf'>>, 'current' | 'onReload'>;
+  readonly acceptedScopes: AcceptedScopes;
+  readonly budget: MemoryBudget;
+  readonly connections: Pick<Connections, 'open'>;
+  readonly telemetry: Pick<Telemetry, 'redisFault' | 'redisWorks' | 'warn' | 'works'>;
+  readonly log: { warn(facts: object, words: string): void };
+}
+
+/** A client as operators see it. */
+interface Name {
+  readonly id: string;
+  readonly team: string | null;
+}
+
+/** A hash of the restrictions, by the client's name. It has no expiry, so that Redis does not evict it first. */
+const redisKey = 'mig:clients';
+/** How often a gateway reads the restrictions of the fleet, in milliseconds. */
+const followMs = 1_000;
+/** How many credentials have names here. */
+const maxNamed = 10_000;
+const measures = ['connections', 'requestsInFlight', 'heldBytes', 'upstreamCalls'] as const;
+/** How many clients are shown by each measure. */
+const shown = 10;
+const subject = 'Restricted clients';
+
+export type Clients = ReturnType<typeof createClients>;
+
+export function createClients(deps: ClientsDeps) {
+  const { redis, limits, teams, acceptedScopes, budget, connections, telemetry, log } = deps;
+  const guard = createRedisGuard(telemetry);
+  let known: ReadonlyMap<string, Restriction> = new Map();
+  /** What Redis does not have yet; null: the restriction is undone. */
+  const unsaved = new Map<string, Restriction | null>();
+  /** Those of accepted credentials, whose use may outlast their connections: the credential and its team. */
+  const named = new LRUCache<Scope, readonly Name[]>(atMost(maxNamed));
+  teams.onReload(() => named.clear());
+
+  function namesOfCredential({ scope, credential }: Omit<Client, 'address'>): readonly Name[] {
+    if (scope === undefined || credential === undefined || credential instanceof Error) return [];
+    const found = named.get(scope);
+    if (found !== undefined) return found;
+    const isMember = credential.kind === 'cookie';
+    const id = isMember ? `member:${lowerCase(credential.email)}` : `key:${hashOfKey(credential.secret.reveal())}`;
+    const team = teams.current.teamOf(credential)?.name ?? null;
+    const names = [{ id, team }, ...(team === null ? [] : [{ id: `team:${team}`, team }])];
+    if (acceptedScopes.has(scope)) named.set(scope, names);
+    return names;
+  }
+
+  const namesOf = (client: Client): readonly Name[] => [
+    ...namesOfCredential(client),
+    namedNetwork(networkOf(client.address)),
+  ];
+
+  /** The tightest restriction of a client. */
+  function restrictionOf(client: Client): (Restriction & { readonly id: string }) | undefined {
+    const found = namesOf(client).flatMap(({ id }) => {
+      const restriction = known.get(id);
+      return restriction === undefined || restriction.until <= timeNow() ? [] : [{ id, ...restriction }];
+    });
+    return found.sort((one, other) => one.requestsPerMinute - other.requestsPerMinute)[0];
+  }
+
+  /** Ends the streams of clients that are blocked. The requests of others may come through the same idle connection. */
+  function endStreams(): void {
+    for (const connection of connections.open) {
+      const { socket, isUpgraded, unanswered } = connection;
+      const isStream = isUpgraded || unanswered.some(isOfStream);
+      if (isStream && restrictionOf(clientOf(connection))?.requestsPerMinute === 0) socket.destroy();
+    }
+  }
+
+  /** @param restrictions of several for one client, the last counts. */
+  function replace(restrictions: Iterable<readonly [string, Restriction | null]>): void {
+    const before = known;
+    const now = timeNow();
+    const latest = [...new Map(restrictions)];
+    known = new Map(latest.flatMap(([id, each]) => (each === null || each.until <= now ? [] : [[id, each]])));
+    const added = [...known].filter(([id, { until }]) => before.get(id)?.until !== until);
+    for (const [id, each] of added) log.warn(shownRestriction(id, each), 'A client is restricted');
+    for (const id of before.keys()) if (!known.has(id)) log.warn({ id }, 'A client is no longer restricted');
+    if (added.length > 0) endStreams();
+  }
+
+  /** Sends Redis what it does not have, and follows what other gateways have changed. Never rejects. */
+  async function follow(): Promise<void> {
+    if (redis === undefined) return replace(known);
+    const changes = [...unsaved];
+    const found = await guard('HGETALL', async () => {
+      for (const [id, change] of changes) {
+        if (change === null) await redis.hdel(redisKey, id);
+        else await redis.hset(redisKey, id, JSON.stringify(change));
+      }
+      return redis.hgetall(redisKey);
+    });
+    if (found === undefined) {
+      const hasSome = known.size + unsaved.size > 0;
+      if (hasSome) telemetry.warn(subject, 'not shared, because Redis fails: each gateway goes by those that it knows');
+      return replace(known);
+    }
+    telemetry.works(subject);
+    for (const [id, change] of changes) if (unsaved.get(id) === change) unsaved.delete(id);
+    const shared = Object.entries(found).map(([id, text]) => [id, stored.parse(jsonValueOf(text))] as const);
+    for (const [id, each] of shared) if (each === null || each.until < timeNow() - dayMs) unsaved.set(id, null);
+    replace([...shared, ...unsaved]);
+  }
+
+  const timer = setInterval(follow, followMs).unref();
+
+  function change(id: string, to: Restriction | null): void {
+    unsaved.set(id, to);
+    replace([...known, [id, to]]);
+    void follow();
+  }
+
+  return {
+    /** Reads the restrictions of the fleet. */
+    follow,
+    close: () => clearInterval(timer),
+
+    /** The error that refuses a request of a restricted client, if any. */
+    refusalFor(client: Client): MaybePromise<GatewayError | undefined> {
+      if (client.scope !== undefined && acceptedScopes.has(client.scope)) namesOfCredential(client);
+      const restriction = known.size === 0 ? undefined : restrictionOf(client);
+      if (restriction === undefined) return undefined;
+      const { id, requestsPerMinute, until, reason } = restriction;
+      const refuse = (seconds: number) =>
+        new RateLimited(`${reason} (try again in ${seconds} seconds)`, undefined, seconds);
+      if (requestsPerMinute === 0) return refuse(Math.ceil((until - timeNow()) / 1_000));
+      return andThen(limits.countClient(id, requestsPerMinute), verdict =>
+        verdict?.isOver ? refuse(verdict.resetSeconds) : undefined,
+      );
+    },
+
+    /** Restricts a client. @returns the restriction; undefined if the name or the order is not valid. */
+    restrict(name: string, body: unknown): object | undefined {
+      const id = validId(name);
+      const { success, data } = order.safeParse(body);
+      if (id === undefined || !success) return undefined;
+      const { minutes, ...rest } = data;
+      const restriction = { ...rest, until: timeNow() + minutes * 60_000 };
+      change(id, restriction);
+      return shownRestriction(id, restriction);
+    },
+
+    /** Ends the restriction of a client. False if it has none. */
+    release(name: string): boolean {
+      const id = validId(name);
+      if (id === undefined || !known.has(id)) return false;
+      change(id, null);
+      return true;
+    },
+
+    /** Those that use this gateway most, by each measure, and the restrictions of the fleet. */
+    view() {
+      const rows = new Map<string, Name & Record<(typeof measures)[number], number>>();
+      const add = (measure: (typeof measures)[number], names: readonly Name[], by = 1) => {
+        for (const name of names) {
+          const none = { connections: 0, requestsInFlight: 0, heldBytes: 0, upstreamCalls: 0 };
+          const row = rows.get(name.id) ?? { ...name, ...none };
+          row[measure] += by;
+          rows.set(name.id, row);
+        }
+      };
+      for (const connection of connections.open) {
+        add('connections', namesOf(clientOf(connection)));
+        for (const response of connection.unanswered)
+          if (!isOfStream(response)) add('requestsInFlight', namesOf(stateOf(response.req)));
+      }
+      const namesOfOwner = (owner: string) =>
+        named.get(owner as Scope) ?? (network.test(owner) ? [namedNetwork(owner)] : []);
+      for (const [owner, bytes] of budget.owners) add('heldBytes', namesOfOwner(owner), bytes);
+      for (const [scope, calls] of acceptedScopes.calls()) add('upstreamCalls', namesOfOwner(scope), calls);
+      const top = measures.flatMap(measure => {
+        const users = [...rows.values()].filter(row => row[measure] > 0);
+        return users.sort((one, other) => other[measure] - one[measure]).slice(0, shown);
+      });
+      return { clients: [...new Set(top)], restrictions: [...known].map(each => shownRestriction(...each)) };
+    },
+  };
+}
+
+const namedNetwork = (network: string): Name => ({ id: `address:${network}`, team: null });
+
+const clientOf = ({ address, lastScope }: ClientConnection): Client => ({
+  address,
+  scope: lastScope?.scope,
+  credential: lastScope?.credential,
+});
+
+/** Whether a response is a connection: it lasts as long as its client listens. */
+const isOfStream = ({ req }: ServerResponse) => ['sse', 'multipart'].includes(stateOf(req).operation.transport ?? '');
+
+const shownRestriction = (id: string, { until, ...rest }: Restriction) => ({ id, ...rest, until: iso(until) });
+
+/** What `networkOf` makes of an address. */
+const network = /^\d+(?:\.\d+){3}(?:(?:\.\d+){4})?$/;
+
+/** A client's name in the one spelling of this file; undefined if it is not valid. */
+function validId(name: string): string | undefined {
+  const [, kind, text = ''] = /^(key|member|team|address):([^\p{C}]{1,320})$/u.exec(name) ?? [];
+  if (kind === 'key') return /^sha256:[0-9a-f]{64}$/.test(text) ? name : undefined;
+  if (kind === 'address') return network.test(networkOf(text)) ? `address:${networkOf(text)}` : undefined;
+  return kind === 'member' ? `member:${lowerCase(text)}` : kind && name;
+}

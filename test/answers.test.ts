@@ -521,8 +521,8 @@ describe('what a write or a poll has changed', () => {
     const updates = 'subscription ($after: String) { eventUpdates(after: $after) { cursor event { title } } }';
 
     test.each([
-      ['live', false, '{ maxSeverity: 3 }'],
-      ['after a cursor', true, '{ maxLikelihood: 3 }'],
+      ['live', false, '{ severity: { min: 1 } }'],
+      ['after a cursor', true, '{ likelihood: { min: 1 } }'],
     ])('%s is in the next list, and in the next counts, through each gateway', async (title, isAway, filter) => {
       const readEvents = `{
         events(first: 3, filter: ${filter}) { totalCount nodes { title } } eventStatistics(filter: ${filter}) { total counted }

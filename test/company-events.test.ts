@@ -106,9 +106,9 @@ const scores = fc.integer({ min: 0, max: 3 });
 const impact = fc.record({ likelihood: scores, severity: scores, rationale: fc.constant('') });
 const allBounds: readonly EventFilter[] = [
   {},
-  { minLikelihood: null, minSeverity: null },
-  { maxSeverity: 1, minSeverity: null },
-  { minLikelihood: 3 },
+  { likelihood: null, severity: null },
+  { severity: { max: 1 } },
+  { likelihood: { min: 3 } },
 ];
 
 const worldOf = (companies: number, events: number, impacts: fc.Arbitrary<Entity['impact']>): fc.Arbitrary<World> => {

@@ -9,7 +9,12 @@ afterAll(() => gateway.close());
 
 /** The lists with their arguments, the first of them without any. */
 const lists = {
-  events: ['', 'filter: { minSeverity: 3 }', 'filter: { from: "2026-01-01" }', 'filter: { alertTypes: ["Strike"] }'],
+  events: [
+    '',
+    'filter: { severity: { min: 3 } }',
+    'filter: { from: "2026-01-01" }',
+    'filter: { alertTypes: ["Strike"] }',
+  ],
   companies: [
     '',
     'filter: { search: "a" }',

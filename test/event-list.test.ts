@@ -411,7 +411,7 @@ test.each(['newest', 'oldest', 'id'] as const)(
       expect(idsOf(found.data.next)).toEqual(ids.slice(40, 100));
       sandbox.vary({ maxPageSize: 50 });
       const { data: capped, errors } = await other.query(
-        '{ events(first: 60, filter: { maxSeverity: 3 }) { nodes { id } } }',
+        '{ events(first: 60, filter: { severity: { min: 1 } }) { nodes { id } } }',
       );
       expect([capped.events, errors?.[0].extensions.code]).toEqual([null, 'UPSTREAM_INVALID_RESPONSE']);
     } finally {

@@ -61,10 +61,10 @@ describe('the list of events', () => {
     ['an after with a suffix', { after: `${cursorOf(3)}AAAA` }, 'after'],
     ['an after without an index', { after: cursorOf(3).slice(0, 7) }, 'after'],
     ['an after of another filter', { after: cursorOf(3, eventsWith('steel')) }, 'after'],
-    ['a score of 4', { filter: { minSeverity: 4 } }, 'filter.minSeverity'],
-    ['a score of -1', { filter: { maxLikelihood: -1 } }, 'filter.maxLikelihood'],
-    ['min above max of likelihood', { filter: { minLikelihood: 3, maxLikelihood: 1 } }, 'filter.minLikelihood'],
-    ['min above max of severity', { filter: { minSeverity: 2, maxSeverity: 1 } }, 'filter.minSeverity'],
+    ['a score of 4', { filter: { severity: { min: 4 } } }, 'filter.severity.min'],
+    ['a score of -1', { filter: { likelihood: { max: -1 } } }, 'filter.likelihood.max'],
+    ['min above max of likelihood', { filter: { likelihood: { min: 3, max: 1 } } }, 'filter.likelihood.min'],
+    ['min above max of severity', { filter: { severity: { min: 2, max: 1 } } }, 'filter.severity.min'],
     ['from after to', { filter: { from: '2026-02-02', to: '2026-02-01' } }, 'filter.from'],
     [
       'from after to on one day',
@@ -197,13 +197,15 @@ describe('the list of events', () => {
       return Object.fromEntries(service.calls[0]?.url.searchParams ?? []);
     };
     const rest = { pageSize: '10', page: '1', alertType: 'Null' };
+    const scores = (likelihood: string, severity: string) => ({
+      ...{ minLikelihood: likelihood[0], maxLikelihood: likelihood[1] },
+      ...{ minSeverity: severity[0], maxSeverity: severity[1] },
+    });
     expect(await sent({ from: null, to: null, impactedEntities: null })).toEqual(rest);
-    expect(await sent({ minLikelihood: null, maxLikelihood: null, minSeverity: null, maxSeverity: null })).toEqual({
+    expect(await sent({ likelihood: null, severity: {} })).toEqual({ ...rest, ...scores('03', '03') });
+    expect(await sent({ likelihood: { min: 1 }, severity: { min: null, max: 1 } })).toEqual({
       ...rest,
-      minLikelihood: '0',
-      maxLikelihood: '3',
-      minSeverity: '0',
-      maxSeverity: '3',
+      ...scores('13', '01'),
     });
 
     const { data } = await gateway.query(
@@ -217,17 +219,29 @@ describe('the list of events', () => {
     expect(description).not.toMatch(/`?null`? means/);
     expect(described.get('from')).toMatch(/left out or null: the previous UTC day, 00:00/i);
     expect(described.get('to')).toMatch(/left out or null: the current UTC day, 23:59/i);
-    for (const end of ['Likelihood', 'Severity']) {
-      expect(described.get(`min${end}`)).toMatch(/null: 0\.$/i);
-      expect(described.get(`max${end}`)).toMatch(/null: 3\.$/i);
-    }
+  });
+
+  test('takes the default scores of the schema where the whole filter is left out or null, as one list', async () => {
+    service.calls.length = 0;
+    const { data, errors } = await gateway.query(
+      `query ($none: EventFilter) { a: events(first: 7) { totalCount } b: events(first: 7, filter: null) { totalCount }
+        c: events(first: 7, filter: {}) { totalCount } d: events(first: 7, filter: $none) { totalCount }
+        e: events(first: 7, filter: { severity: { min: 2, max: 3 } }) { totalCount }
+        __type(name: "EventFilter") { inputFields { name defaultValue } } }`,
+    );
+    expect(errors).toBeUndefined();
+    expect(service.calls.map(({ url }) => url.search)).toEqual([
+      '?pageSize=7&page=1',
+    ]);
+    const defaults = data.__type.inputFields.filter(({ defaultValue }: { defaultValue: unknown }) => defaultValue);
+    expect(defaults).toEqual(['severity', 'likelihood'].map(name => ({ name, defaultValue: '{min: 2, max: 3}' })));
   });
 
   test('accepts values at the limits', async () => {
     const { errors } = await gateway.query(
       `{ a: events(first: 1) { totalCount } b: events(first: 100) { totalCount }
-        c: events(filter: { minLikelihood: 0, maxLikelihood: 3, minSeverity: 3, maxSeverity: 3 }) { totalCount }
-        d: events(filter: { from: "2026-02-02", to: "2026-02-02", minSeverity: null, maxSeverity: null }) { totalCount }
+        c: events(filter: { likelihood: { min: 0, max: 3 }, severity: { min: 3, max: 3 } }) { totalCount }
+        d: events(filter: { from: "2026-02-02", to: "2026-02-02", severity: null }) { totalCount }
         e: events(filter: { from: "2028-02-29T23:59:59.123456Z", impactedEntities: ["A & B=C?#/%2f"] }) { totalCount } }`,
     );
     expect(errors).toBeUndefined();
@@ -266,7 +280,7 @@ describe('companies and suggestions', () => {
       'events(filter: { impactedEntities: ["x"] }) { totalCount }',
       'filter.impactedEntities',
     ],
-    ['a score of 4', 'beta.example', 'events(filter: { maxSeverity: 4 }) { totalCount }', 'filter.maxSeverity'],
+    ['a score of 4', 'beta.example', 'events(filter: { severity: { max: 4 } }) { totalCount }', 'filter.severity.max'],
   ])('a company refuses %s without an upstream call for events', async (_, domain, field, argument) => {
     const { data, errors } = await gateway.query(
       `{ market(id: 1) { company(domain: "${domain}") { domain ${field} } } }`,
@@ -521,8 +535,8 @@ describe('the argument of an error that GraphQL itself finds', () => {
     [
       'a long text in a member',
       'query ($value: EventFilter) { events(filter: $value) { totalCount } }',
-      { minSeverity: 'x'.repeat(2_000) },
-      'filter.minSeverity',
+      { severity: { min: 'x'.repeat(2_000) } },
+      'filter.severity.min',
     ],
     [
       'a long text for members',

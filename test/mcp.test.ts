@@ -435,7 +435,7 @@ describe('an answer', () => {
   test('is an error if it is too large and has no page to cut', async () => {
     const operations = folderOf({
       'large.graphql':
-        '# All.\nquery large { events(first: 100, filter: { from: "2020-01-01", minSeverity: 0, minLikelihood: 0 }) { nodes { nodeId title summary impactedEntities { name impact { rationale } } } } }',
+        '# All.\nquery large { events(first: 100, filter: { from: "2020-01-01", severity: null, likelihood: null }) { nodes { nodeId title summary impactedEntities { name impact { rationale } } } } }',
     });
     await withGateway({ MCP_OPERATIONS: operations }, async own => {
       const { result }: Any = await (await sendMcp(own.url, toolCall('large'))).json();

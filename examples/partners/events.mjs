@@ -23,7 +23,7 @@ async function ask(variables) {
 
 // Of the last 30 days, with any score: what is left out here has a default of the service.
 const from = new Date(Date.now() - 30 * 86_400_000).toISOString().slice(0, 10);
-const filter = { from, minSeverity: 0, minLikelihood: 0 };
+const filter = { from, severity: null, likelihood: null };
 let after = null;
 const seen = new Map();
 let total;

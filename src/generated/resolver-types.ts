@@ -183,6 +183,7 @@ export type ResolversTypes = {
   Impact: ResolverTypeWrapper<Types.Impact>;
   ImpactedEntity: ResolverTypeWrapper<Types.ImpactedEntity>;
   Int: ResolverTypeWrapper<Types.Scalars['Int']['output']>;
+  IntRange: Types.IntRange;
   JSONObject: ResolverTypeWrapper<Types.Scalars['JSONObject']['output']>;
   Job: ResolverTypeWrapper<JobModel>;
   JobPhase: Types.JobPhase;
@@ -302,6 +303,7 @@ export type ResolversParentTypes = {
   Impact: Types.Impact;
   ImpactedEntity: Types.ImpactedEntity;
   Int: Types.Scalars['Int']['output'];
+  IntRange: Types.IntRange;
   JSONObject: Types.Scalars['JSONObject']['output'];
   Job: JobModel;
   JobProgress: Omit<Types.JobProgress, 'jobs' | 'market'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']>, market: ResolversParentTypes['Market'] };

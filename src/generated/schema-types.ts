@@ -434,9 +434,8 @@ export type EventFacet = {
 };
 
 /**
- * Selects events. An event must match every member that is set, and at least one value of each list. If you leave out a range or a score, the
- * service uses its default. To get events with any score, set both minimums to 0. To get older events, set `from`. The service does not document
- * whether an event without impacted entities can match. In a URL, all of it must have at most 7,000 characters.
+ * Selects events. An event must match every member, and at least one value of each list. To get events with any score, set `severity` and `likelihood`
+ * to null. To get older events, set `from`. The service does not document whether an event without impacted entities can match. In a URL, all of it must have at most 7,000 characters.
  */
 export type EventFilter = {
   /** Names of procurement datapoints, at most 100, each at most 255 characters and without a comma. Left out, null or empty: any. */
@@ -447,16 +446,12 @@ export type EventFilter = {
   readonly from?: InputMaybe<Scalars['DateOrDateTime']['input']>;
   /** Names of impacted entities, at most 100, each at most 255 characters and without a comma. Left out, null or empty: any. */
   readonly impactedEntities?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** Highest likelihood of an impacted entity, 0 to 3. Left out or null: 3. */
-  readonly maxLikelihood?: InputMaybe<Scalars['Int']['input']>;
-  /** Highest severity of an impacted entity, 0 to 3. Left out or null: 3. */
-  readonly maxSeverity?: InputMaybe<Scalars['Int']['input']>;
-  /** Lowest likelihood of an impacted entity, 0 to 3. Left out: 2. Null: 0. */
-  readonly minLikelihood?: InputMaybe<Scalars['Int']['input']>;
-  /** Lowest severity of an impacted entity, 0 to 3. Left out: 2. Null: 0. */
-  readonly minSeverity?: InputMaybe<Scalars['Int']['input']>;
+  /** Range of the likelihood of an impacted entity. Its bounds are 0 to 3. Null: any. */
+  readonly likelihood?: InputMaybe<IntRange>;
   /** Free text, 1 to 1,000 characters. Fails with `NOT_CONFIGURED` if this deployment has not set `EVENTS_SEARCH_PARAM`. */
   readonly search?: InputMaybe<Scalars['String']['input']>;
+  /** Range of the severity of an impacted entity. Its bounds are 0 to 3. Null: any. */
+  readonly severity?: InputMaybe<IntRange>;
   /** Latest `lastUpdated`, inclusive. A day means 23:59 UTC of that day. Left out or null: the current UTC day, 23:59. */
   readonly to?: InputMaybe<Scalars['DateOrDateTime']['input']>;
 };
@@ -904,6 +899,14 @@ export type ImpactedEntity = {
   readonly mappedFrom?: Maybe<Scalars['String']['output']>;
   /** Name of the entity. */
   readonly name: Scalars['String']['output'];
+};
+
+/** A range of whole numbers, which includes its ends. */
+export type IntRange = {
+  /** Largest number of the range. Left out or null: no upper end. */
+  readonly max?: InputMaybe<Scalars['Int']['input']>;
+  /** Smallest number of the range, not above `max`. Left out or null: no lower end. */
+  readonly min?: InputMaybe<Scalars['Int']['input']>;
 };
 
 /** A background job of the service. */

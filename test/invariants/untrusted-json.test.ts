@@ -111,8 +111,8 @@ const criteria = JSON.stringify({
 /** Together they read and write every endpoint family. */
 const documents: readonly ((id: number) => string)[] = [
   id =>
-    `{ events(first: 10, filter: { from: "2020-01-0${id}", minSeverity: 0, minLikelihood: 0 }) { ${everythingOf('EventConnection')} } }`,
-  id => `{ eventStatistics(filter: { from: "2020-01-0${id}", minSeverity: 0, minLikelihood: 0 }) { total } observations(ids: ["o-${id}", "o-1"]) { title }
+    `{ events(first: 10, filter: { from: "2020-01-0${id}", severity: null, likelihood: null }) { ${everythingOf('EventConnection')} } }`,
+  id => `{ eventStatistics(filter: { from: "2020-01-0${id}", severity: null, likelihood: null }) { total } observations(ids: ["o-${id}", "o-1"]) { title }
     markets(ids: [${id}, 2]) { ${everythingOf('Market')} } exportEndpoints { name } exports { totalCount } }`,
   id =>
     `{ market(id: ${id}) { ${everythingOf('Market')} companies(first: 20) {

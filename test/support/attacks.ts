@@ -124,7 +124,7 @@ const hugeNumber = fc
       ? attack(
           'a huge number',
           ask(
-            `{ events(first: ${number}, filter: { minSeverity: ${number} }) { totalCount } market(id: ${number}) { name } }`,
+            `{ events(first: ${number}, filter: { severity: { min: ${number} } }) { totalCount } market(id: ${number}) { name } }`,
           ),
         )
       : attack(

@@ -180,7 +180,7 @@ export const callsTable: readonly CallsRow[] = [
   {
     what: 'Events under two filters',
     query:
-      '{ up: events(filter: { minSeverity: 3 }) { totalCount } all: events(filter: { minSeverity: null }) { totalCount } }',
+      '{ up: events(filter: { severity: { min: 3 } }) { totalCount } all: events(filter: { severity: null }) { totalCount } }',
     calls: { [events]: 2 },
   },
   {

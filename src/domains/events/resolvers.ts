@@ -175,21 +175,25 @@ const maxNameLength = 255;
 const maxQueryLength = 7_000;
 const maxScore = 3;
 
-/** Converts a filter to a query of the service. @throws BadUserInput that names the member: `filter.minLikelihood`. */
+/** Converts a filter to a query of the service. @throws BadUserInput that names the member: `filter.severity.min`. */
 function queryOf(filter: EventFilter | null | undefined): EventQuery {
   return filter == null ? {} : preparedQuery(filter);
 }
 
 /** Converted once for each filter object: a hundred companies may share it. */
 const preparedQuery = oncePerValue((filter: EventFilter): EventQuery => {
+  const [minLikelihood, maxLikelihood] = bounds(filter.likelihood, 'filter.likelihood');
+  const [minSeverity, maxSeverity] = bounds(filter.severity, 'filter.severity');
   const query: EventQuery = {
     from: time(filter.from, 'filter.from'),
     to: time(filter.to, 'filter.to'),
     affectedDatapoint: names(filter.affectedDatapoints, 'affectedDatapoints'),
     alertType: names(filter.alertTypes, 'alertTypes'),
     impactedEntity: names(filter.impactedEntities, 'impactedEntities'),
-    ...bounds('minLikelihood', 'maxLikelihood', filter),
-    ...bounds('minSeverity', 'maxSeverity', filter),
+    minLikelihood,
+    maxLikelihood,
+    minSeverity,
+    maxSeverity,
     search: filter.search == null ? undefined : plainText(filter.search, 'filter.search'),
   };
   if (query.from !== undefined && query.to !== undefined && startOf(query.from) > endOf(query.to)) {
@@ -232,24 +236,18 @@ function names(
   return checked;
 }
 
-function bounds(
-  min: 'minLikelihood' | 'minSeverity',
-  max: 'maxLikelihood' | 'maxSeverity',
-  filter: EventFilter,
-): Pick<EventQuery, typeof min | typeof max> {
-  const low = score(filter[min], min, 0);
-  const high = score(filter[max], max, maxScore);
-  if (low !== undefined && high !== undefined && low > high) {
-    throw new BadUserInput(`filter.${min}`, `must not be above filter.${max}`);
+/**
+ * The ends of a range of scores. An open one is the end of the scale, because the service cannot express "no bound". None for the default of the schema, which
+ * is that of the service: so it is one list with that of a filter which is left out. @throws BadUserInput
+ */
+function bounds(range: EventFilter['severity'], argument: string): [min?: number, max?: number] {
+  const [min, max] = [range?.min ?? 0, range?.max ?? maxScore];
+  for (const [end, score] of Object.entries({ min, max })) {
+    if (score < 0 || score > maxScore)
+      throw new BadUserInput(`${argument}.${end}`, `must be between 0 and ${maxScore}`);
   }
-  return { [min]: low, [max]: high };
-}
-
-/** A bound that is left out keeps the service's default. Null becomes the end of the scale, because the service cannot express "no bound". */
-function score(value: number | null | undefined, member: string, end: number): number | undefined {
-  if (value == null) return value === null ? end : undefined;
-  if (value < 0 || value > maxScore) throw new BadUserInput(`filter.${member}`, `must be between 0 and ${maxScore}`);
-  return value;
+  if (min > max) throw new BadUserInput(`${argument}.min`, 'must not be above max');
+  return min === 2 && max === maxScore ? [] : [min, max];
 }
 
 /** Keeps a day as it is, because the service interprets it. */

@@ -29,7 +29,7 @@ const CompanyDocument = graphql(`
         operatesIn
         naics { code name }
         esg reviewStatus
-        events(first: 20, filter: { from: $from, minSeverity: 0, minLikelihood: 0 }) {
+        events(first: 20, filter: { from: $from, severity: null, likelihood: null }) {
           totalCount
           edges { impact { severity likelihood } node { id title lastUpdated } }
         }

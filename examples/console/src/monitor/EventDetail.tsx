@@ -10,7 +10,7 @@ import type { EventSearch } from './search';
 /** The service cannot read one event, so this reads the events that were updated at the same time. */
 const EventDetailDocument = graphql(`
   query EventDetail($at: DateOrDateTime!) {
-    events(first: 100, filter: { from: $at, to: $at, minSeverity: 0, minLikelihood: 0 }) {
+    events(first: 100, filter: { from: $at, to: $at, severity: null, likelihood: null }) {
       edges {
         node {
           id title summary

@@ -44,10 +44,8 @@ export function useEventSearch() {
 export function updatesFilter({ days, from, to, severity, likelihood, event, at, ...names }: EventSearch): EventFilter {
   return {
     ...names,
-    minSeverity: severity ?? 0,
-    maxSeverity: severity ?? 3,
-    minLikelihood: likelihood ?? 0,
-    maxLikelihood: likelihood ?? 3,
+    severity: severity === undefined ? null : { min: severity, max: severity },
+    likelihood: likelihood === undefined ? null : { min: likelihood, max: likelihood },
   };
 }
 

@@ -40,6 +40,7 @@ const config: CodegenConfig = {
           Job: '../domains/discovery/model.js#Job',
           Market: '../domains/markets/model.js#Market',
           Observation: '../domains/events/model.js#Observation',
+          ReviewCompaniesPayload: '../domains/discovery/model.js#ReviewedMarket',
           SearchKeywords: '../domains/discovery/model.js#SearchKeywords',
           SearchCriteria: '../domains/discovery/model.js#SearchCriteria',
           Topic: '../domains/markets/model.js#MarketTopic',

@@ -468,8 +468,8 @@ describe('what a write or a poll has changed', () => {
         reply(response, 200, isList ? companies : {});
       });
       try {
-        expect(await statusIn(pair[0])).toBe('exclude');
-        for (const gateway of pair) expect(await statusIn(gateway)).toBe('include');
+        expect(await statusIn(pair[0])).toBe('EXCLUDE');
+        for (const gateway of pair) expect(await statusIn(gateway)).toBe('INCLUDE');
         expect(reviews).toBe(1);
       } finally {
         await close();
@@ -489,9 +489,9 @@ describe('what a write or a poll has changed', () => {
       try {
         const { errors } = await pair[0].query(includeAll);
         expect(errors?.[0].extensions.retryable).toBe(false);
-        for (const gateway of pair) expect(await statusIn(gateway)).toBe('exclude');
+        for (const gateway of pair) expect(await statusIn(gateway)).toBe('EXCLUDE');
         reviewStatus = 'include';
-        for (const gateway of pair) expect(await statusIn(gateway)).toBe('include');
+        for (const gateway of pair) expect(await statusIn(gateway)).toBe('INCLUDE');
       } finally {
         await close();
       }

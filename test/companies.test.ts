@@ -108,6 +108,27 @@ describe('Market.companies', () => {
   });
 });
 
+test('topics come in the order of the service, or by their labels in both directions, which share one call', async () => {
+  const own = await startGateway({ sandbox });
+  try {
+    sandbox.calls.clear();
+    const { data, errors } = await own.query(`{ market(id: 1) {
+      asGiven: topics { id } rising: topics(orderBy: { field: LABEL }) { label } falling: topics(orderBy: { field: LABEL, direction: DESC }) { label }
+      none: topics(orderBy: null) { id } } }`);
+    expect(errors).toBeUndefined();
+    const { asGiven, rising, falling, none } = data.market;
+    expect(rising.length).toBeGreaterThan(2);
+    expect(falling).toEqual(rising.toReversed());
+    expect(rising).toEqual(
+      rising.toSorted((one: { label: string }, other: { label: string }) => (one.label < other.label ? -1 : 1)),
+    );
+    expect(none).toEqual(asGiven);
+    expect(sandbox.calls.count(/topics$/)).toBe(2);
+  } finally {
+    await own.close();
+  }
+});
+
 describe('a market that is not published', () => {
   test('has no companies, ESG data and topics, and each error says so, without a further call', async () => {
     sandbox.calls.clear();
@@ -171,7 +192,7 @@ describe('a company', () => {
       id: `1:${first?.domain}`,
       nodeId: nodeId('Company', ['1', `${first?.domain}`]),
       score: first?.score,
-      reviewStatus: 'include',
+      reviewStatus: 'INCLUDE',
       market: { id: '1', name: expect.any(String) },
     });
     expect(Object.keys(company.attributes).sort()).toEqual(['employeeCount', 'foundedYear', 'headquarters']);

@@ -103,8 +103,8 @@ test('is counted for each execution by the client, over each transport, and noth
       'Query.suggestMarkets none': 1,
     });
 
-    const mutation = 'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }';
-    const { errors } = await gateway.query(mutation, { input: { searchCriteria } }, from('old page'));
+    const suggest = 'query ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }';
+    const { errors } = await gateway.query(suggest, { input: { searchCriteria } }, from('old page'));
     expect(errors).toBeUndefined();
     expect(await counted()).toMatchObject({ 'SearchCriteriaInput.userPrompt old page/2': 1 });
 

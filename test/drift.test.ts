@@ -422,7 +422,7 @@ describe('one bad field', () => {
     const bodies: Record<string, unknown> = {
       '/stage/dev/markets/1': { id: 1, name: 5, review_status: 'archived', company_count: -1, date_created: 'x' },
       '/v2/markets/1/companies': {
-        data: [{ domain: 'a.example', name: [], overallMomentum: '1', operatesIn: ['DE', 7] }],
+        data: [{ domain: 'a.example', name: [], reviewStatus: 'later', overallMomentum: '1', operatesIn: ['DE', 7] }],
       },
       '/v2/events-monitor/observation/o-1': {
         _id: 'o-1',
@@ -443,7 +443,7 @@ describe('one bad field', () => {
     const { data, errors } = await gateway.query(`{
       market(id: 1) {
         name reviewStatus companyCount dateCreated
-        companies { nodes { domain name overallMomentum operatesIn } }
+        companies { nodes { domain name reviewStatus overallMomentum operatesIn } }
         jobs { id progress completion status endTime finished }
       }
       observation(id: "o-1") { id content weight publishedAt clusterLabel { label } }
@@ -454,7 +454,9 @@ describe('one bad field', () => {
         reviewStatus: null,
         companyCount: null,
         dateCreated: null,
-        companies: { nodes: [{ domain: 'a.example', name: null, overallMomentum: null, operatesIn: ['de'] }] },
+        companies: {
+          nodes: [{ domain: 'a.example', name: null, reviewStatus: null, overallMomentum: null, operatesIn: ['de'] }],
+        },
         jobs: [
           { id: '9', progress: null, completion: 1, status: null, endTime: null, finished: true },
           { id: '10', progress: 50, completion: 0.5, status: null, endTime: null, finished: false },
@@ -474,7 +476,14 @@ describe('one bad field', () => {
       'observation.weight',
     ]);
     const counted = await driftCounted();
-    for (const field of ['Market.name', 'Market.review_status', 'Company.name', 'Observation.weight', 'Job.endTime']) {
+    for (const field of [
+      'Market.name',
+      'Market.review_status',
+      'Company.name',
+      'Company.reviewStatus',
+      'Observation.weight',
+      'Job.endTime',
+    ]) {
       expect(counted[field]).toBe(1);
     }
   });
@@ -560,7 +569,6 @@ const writes: Record<string, readonly [mutation: string, confirmation: unknown]>
     'createSearchCriteria(input: { searchInput: "x" }) { __typename }',
     { searchCriteria: { userPrompt: 'x' } },
   ],
-  suggestKeywords: [`suggestKeywords(input: { ${criteriaInput} }) { __typename }`, { data: ['steel'] }],
   startDiscovery: [`startDiscovery(input: { marketId: 1, ${criteriaInput} }) { __typename }`, jobs],
   publishMarket: ['publishMarket(input: { marketId: 1 }) { marketId }', jobs],
   exportMarketCsv: [

@@ -230,9 +230,7 @@ describe('the list of events', () => {
         __type(name: "EventFilter") { inputFields { name defaultValue } } }`,
     );
     expect(errors).toBeUndefined();
-    expect(service.calls.map(({ url }) => url.search)).toEqual([
-      '?pageSize=7&page=1',
-    ]);
+    expect(service.calls.map(({ url }) => url.search)).toEqual(['?pageSize=7&page=1']);
     const defaults = data.__type.inputFields.filter(({ defaultValue }: { defaultValue: unknown }) => defaultValue);
     expect(defaults).toEqual(['severity', 'likelihood'].map(name => ({ name, defaultValue: '{min: 2, max: 3}' })));
   });

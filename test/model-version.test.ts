@@ -9,8 +9,8 @@ import { transformSync } from '@swc/core';
  * endpoint whose values look different. A new endpoint has version 1, and voids nothing.
  */
 const models = {
-  companies: { hash: 'FIVCTB1BgLWU', versions: { companies: 1, esg: 1 } },
-  discovery: { hash: 'd8R2CytHPN-X', versions: { criteria: 1, jobs: 1 } },
+  companies: { hash: '1Lsex4UlcLA2', versions: { companies: 1, esg: 1 } },
+  discovery: { hash: 'd8R2CytHPN-X', versions: { criteria: 1, jobs: 1, keywords: 1 } },
   events: { hash: '7bYMnjrGT2GZ', versions: { events: 1, observations: 1 } },
   markets: { hash: 't1JHgV-je3g6', versions: { market: 1, topics: 1, suggest: 1 } },
 };

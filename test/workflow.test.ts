@@ -91,12 +91,9 @@ describe.each([
     const searchCriteria = { ...made.data.createSearchCriteria.searchCriteria, count: 30, performSearch: true };
     expect(searchCriteria.userPrompt).toBe(question.searchInput);
 
-    const words = await run(
-      'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }',
-      {
-        searchCriteria,
-      },
-    );
+    const words = await run('query ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }', {
+      searchCriteria,
+    });
     expect(words.data.suggestKeywords.keywords.length).toBeGreaterThan(0);
 
     const started = await run(start, { marketId: market, searchCriteria });
@@ -192,7 +189,6 @@ describe('each step', () => {
 
   const steps: [string, string, object, RegExp][] = [
     ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: 'x' }, /search-criteria$/],
-    ['suggestKeywords', 'SuggestKeywordsInput', { searchCriteria: { userPrompt: 'x' } }, /keywords$/],
     ['startDiscovery', 'StartDiscoveryInput', { marketId: market, searchCriteria: {} }, /start$/],
     [
       'reviewCompanies',
@@ -210,7 +206,6 @@ describe('each step', () => {
   ];
   const selections: Record<string, string> = {
     createSearchCriteria: '{ searchCriteria { userPrompt } }',
-    suggestKeywords: '{ keywords }',
     startDiscovery: '{ __typename }',
     reviewCompanies: '{ marketId }',
     publishMarket: '{ marketId }',
@@ -319,10 +314,68 @@ describe('each step', () => {
   ])('suggested keywords are read from %s', async (_, body, expected) => {
     sandbox.tell({ path: /keywords$/, status: 200, body: JSON.stringify(body) });
     const suggest =
-      'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords suggested { features user synonyms irrelevant attributes } } }';
+      'query ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords suggested { features user synonyms irrelevant attributes } } }';
     const { data, errors } = await gateway.query(suggest, { input: { searchCriteria: { userPrompt: 'x' } } });
     expect(data.suggestKeywords).toEqual(expected);
     expect(errors?.[0].extensions.code).toBe(expected === null ? 'UPSTREAM_INVALID_RESPONSE' : undefined);
+  });
+
+  test('suggested keywords are kept for the credential that asked for them, and for no other', async () => {
+    const made = await gateway.query(
+      `mutation { createSearchCriteria(input: { searchInput: "Who recycles batteries?" }) { searchCriteria ${criteria} } }`,
+    );
+    const { searchCriteria } = made.data.createSearchCriteria;
+    const suggest = 'query ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }';
+    const suggestions = () => sandbox.calls.count(/keywords$/);
+    const before = suggestions();
+    const words: unknown[] = [];
+    for (const key of ['demo-key-subscribed', 'demo-key-subscribed', 'demo-key-markets-only']) {
+      const { data, errors } = await gateway.query(suggest, { input: { searchCriteria } }, { 'x-api-key': key });
+      words.push([data, errors]);
+    }
+    expect(words[0]).toEqual([
+      { suggestKeywords: { keywords: expect.arrayContaining([expect.any(String)]) } },
+      undefined,
+    ]);
+    expect(words.slice(1)).toEqual([words[0], words[0]]);
+    expect(suggestions() - before).toBe(2);
+  });
+
+  test('a review shows the companies as they are after it, which it reads only if they are selected', async () => {
+    const { companies = [] } = sandbox.data.markets.find(({ record }) => record.id === 3) ?? {};
+    const [one = '', other = ''] = companies.map(({ domain }) => domain);
+    const document = (payload: string) => `mutation ($status: ReviewDecision!, $target: ReviewTarget!) {
+      reviewCompanies(input: { marketId: 3, reviewStatus: $status, target: $target }) { ${payload} } }`;
+    const reads = () => sandbox.calls.count(/companies$/);
+    const decide = async (status: string, target: object, payload: string) => {
+      const before = reads();
+      const { data, errors } = await gateway.query(document(payload), { status, target });
+      expect(errors).toBeUndefined();
+      return [data.reviewCompanies, reads() - before];
+    };
+    const selected = 'companies { domain reviewStatus market { id } }';
+    const decided = (domain: string, reviewStatus: string) => ({ domain, reviewStatus, market: { id: '3' } });
+    await gateway.query('{ market(id: 3) { companies { totalCount } } }');
+    expect(await decide('EXCLUDE', { domains: [other, one] }, selected)).toEqual([
+      { companies: [decided(one, 'EXCLUDE'), decided(other, 'EXCLUDE')] },
+      1,
+    ]);
+    expect(await decide('INCLUDE', { all: true }, selected)).toEqual([
+      { companies: companies.map(({ domain }) => decided(domain, 'INCLUDE')) },
+      1,
+    ]);
+    expect(await decide('INCLUDE', { domains: [one] }, 'marketId')).toEqual([{ marketId: '3' }, 0]);
+    // The service shows the companies of a market only once it is published.
+    await gateway.close();
+    const service = fakeWire(({ method }) => (method === 'PATCH' ? { body: {} } : { status: 404, body: {} }));
+    gateway = await startGateway({ wire: service.wire });
+    const { data, errors } = await gateway.query(document(`marketId ${selected}`), {
+      status: 'INCLUDE',
+      target: { all: true },
+    });
+    expect(data.reviewCompanies).toEqual({ marketId: '3', companies: null });
+    expect(errors).toEqual([expect.objectContaining({ path: ['reviewCompanies', 'companies'] })]);
+    expect(errors?.[0].extensions.code).toBe('NOT_FOUND');
   });
 
   const review = 'mutation ($input: ReviewCompaniesInput!) { reviewCompanies(input: $input) { marketId } }';
@@ -502,7 +555,7 @@ describe('search criteria that were read', () => {
     const searchCriteria = data.createSearchCriteria.searchCriteria;
     expect(searchCriteria).toMatchObject({ count: null, performSearch: null, attributes: null });
     const words = await gateway.query(
-      'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }',
+      'query ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }',
       {
         input: { searchCriteria },
       },
@@ -516,7 +569,7 @@ describe('search criteria that were read', () => {
     const { searchCriteria: last, searchCriteriaHistory } = again.data.market;
     for (const earlier of [last, ...searchCriteriaHistory]) {
       const { errors } = await gateway.query(
-        'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }',
+        'query ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }',
         { input: { searchCriteria: earlier } },
       );
       expect(errors).toBeUndefined();

@@ -1,7 +1,7 @@
 import type * as Types from './schema-types.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { Company as CompanyModel } from '../domains/companies/client.js';
-import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchKeywords as SearchKeywordsModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
+import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, ReviewedMarket as ReviewedMarketModel, SearchKeywords as SearchKeywordsModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
 import type { ExportRecord as ExportRecordModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
 import type { EventUpdate as EventUpdateModel } from '../domains/events/updates.js';
@@ -127,7 +127,6 @@ export type ResolversTypes = {
   CompanyOrder: Types.CompanyOrder;
   CompanyOrderField: Types.CompanyOrderField;
   CompanyPageInput: Types.CompanyPageInput;
-  CompanyReviewStatus: Types.CompanyReviewStatus;
   CompanySelection: Types.CompanySelection;
   CountryFacet: ResolverTypeWrapper<Types.CountryFacet>;
   CreateEmbedSessionPayload: ResolverTypeWrapper<Types.CreateEmbedSessionPayload>;
@@ -208,7 +207,8 @@ export type ResolversTypes = {
   RelevantEntityType: Types.RelevantEntityType;
   RetryExportInput: Types.RetryExportInput;
   ReviewCompaniesInput: Types.ReviewCompaniesInput;
-  ReviewCompaniesPayload: ResolverTypeWrapper<Omit<Types.ReviewCompaniesPayload, 'market'> & { market: ResolversTypes['Market'] }>;
+  ReviewCompaniesPayload: ResolverTypeWrapper<ReviewedMarketModel>;
+  ReviewDecision: Types.ReviewDecision;
   ReviewTarget: Types.ReviewTarget;
   RotateExportEndpointSecretInput: Types.RotateExportEndpointSecretInput;
   RotateExportEndpointSecretPayload: ResolverTypeWrapper<Omit<Types.RotateExportEndpointSecretPayload, 'endpoint'> & { endpoint: ResolversTypes['ExportEndpoint'] }>;
@@ -232,7 +232,8 @@ export type ResolversTypes = {
   TestExportEndpointInput: Types.TestExportEndpointInput;
   Topic: ResolverTypeWrapper<MarketTopicModel>;
   TopicGroup: ResolverTypeWrapper<MarketTopicGroupModel>;
-  TopicSort: Types.TopicSort;
+  TopicOrder: Types.TopicOrder;
+  TopicOrderField: Types.TopicOrderField;
   UpdateExportEndpointInput: Types.UpdateExportEndpointInput;
   UpdateExportEndpointPayload: ResolverTypeWrapper<Omit<Types.UpdateExportEndpointPayload, 'endpoint'> & { endpoint: ResolversTypes['ExportEndpoint'] }>;
   Vector: ResolverTypeWrapper<Types.Scalars['Vector']['output']>;
@@ -323,7 +324,7 @@ export type ResolversParentTypes = {
   RelevantEntity: Types.RelevantEntity;
   RetryExportInput: Types.RetryExportInput;
   ReviewCompaniesInput: Types.ReviewCompaniesInput;
-  ReviewCompaniesPayload: Omit<Types.ReviewCompaniesPayload, 'market'> & { market: ResolversParentTypes['Market'] };
+  ReviewCompaniesPayload: ReviewedMarketModel;
   ReviewTarget: Types.ReviewTarget;
   RotateExportEndpointSecretInput: Types.RotateExportEndpointSecretInput;
   RotateExportEndpointSecretPayload: Omit<Types.RotateExportEndpointSecretPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
@@ -347,6 +348,7 @@ export type ResolversParentTypes = {
   TestExportEndpointInput: Types.TestExportEndpointInput;
   Topic: MarketTopicModel;
   TopicGroup: MarketTopicGroupModel;
+  TopicOrder: Types.TopicOrder;
   UpdateExportEndpointInput: Types.UpdateExportEndpointInput;
   UpdateExportEndpointPayload: Omit<Types.UpdateExportEndpointPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
   Vector: Types.Scalars['Vector']['output'];
@@ -420,7 +422,7 @@ export type CompanyResolvers<ContextType = Context, ParentType extends Resolvers
   nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   operatesIn?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
   overallMomentum?: Resolver<Types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
-  reviewStatus?: Resolver<Types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  reviewStatus?: Resolver<Types.Maybe<ResolversTypes['ReviewDecision']>, ParentType, ContextType>;
   score?: Resolver<Types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
@@ -772,7 +774,6 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   signIn?: Resolver<ResolversTypes['SignInPayload'], ParentType, ContextType, RequireFields<Types.MutationSignInArgs, 'input'>>;
   signOut?: Resolver<ResolversTypes['SignOutPayload'], ParentType, ContextType>;
   startDiscovery?: Resolver<ResolversTypes['StartDiscoveryResult'], ParentType, ContextType, RequireFields<Types.MutationStartDiscoveryArgs, 'input'>>;
-  suggestKeywords?: Resolver<ResolversTypes['SuggestKeywordsPayload'], ParentType, ContextType, RequireFields<Types.MutationSuggestKeywordsArgs, 'input'>>;
   testExportEndpoint?: Resolver<ResolversTypes['ExportResult'], ParentType, ContextType, RequireFields<Types.MutationTestExportEndpointArgs, 'input'>>;
   updateExportEndpoint?: Resolver<ResolversTypes['UpdateExportEndpointPayload'], ParentType, ContextType, RequireFields<Types.MutationUpdateExportEndpointArgs, 'input'>>;
 };
@@ -842,6 +843,7 @@ export type QueryResolvers<ContextType = Context, ParentType extends ResolversPa
   nodes?: Resolver<ReadonlyArray<Types.Maybe<ResolversTypes['Node']>>, ParentType, ContextType, RequireFields<Types.QueryNodesArgs, 'nodeIds'>>;
   observation?: Resolver<ResolversTypes['Observation'], ParentType, ContextType, RequireFields<Types.QueryObservationArgs, 'id'>>;
   observations?: Resolver<ReadonlyArray<ResolversTypes['Observation']>, ParentType, ContextType, RequireFields<Types.QueryObservationsArgs, 'ids'>>;
+  suggestKeywords?: Resolver<ResolversTypes['SuggestKeywordsPayload'], ParentType, ContextType, RequireFields<Types.QuerySuggestKeywordsArgs, 'input'>>;
   suggestMarkets?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType, RequireFields<Types.QuerySuggestMarketsArgs, 'keyword'>>;
   viewer?: Resolver<Types.Maybe<ResolversTypes['Viewer']>, ParentType, ContextType>;
 };
@@ -858,6 +860,7 @@ export type RelevantEntityResolvers<ContextType = Context, ParentType extends Re
 };
 
 export type ReviewCompaniesPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ReviewCompaniesPayload'] = ResolversParentTypes['ReviewCompaniesPayload']> = {
+  companies?: Resolver<ReadonlyArray<ResolversTypes['Company']>, ParentType, ContextType>;
   market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
 };

@@ -126,8 +126,8 @@ export type Company = Node & {
   readonly operatesIn: ReadonlyArray<Scalars['String']['output']>;
   /** Overall momentum as reported by the service. Unit and range are not documented. */
   readonly overallMomentum?: Maybe<Scalars['Float']['output']>;
-  /** Status of the review of the company, as reported by the service. Null if the service sends none. `reviewCompanies` changes it. */
-  readonly reviewStatus?: Maybe<Scalars['String']['output']>;
+  /** Decision of the last review of the company. Null if the service sends none that is known. `reviewCompanies` changes it. */
+  readonly reviewStatus?: Maybe<ReviewDecision>;
   /** Score as reported by the service. Unit and range are not documented. An export to an endpoint sends the companies with the highest scores. */
   readonly score?: Maybe<Scalars['Float']['output']>;
 };
@@ -231,13 +231,6 @@ export type CompanyPageInput = {
   /** Order of the list. Left out or null: the order of the service. */
   readonly orderBy?: InputMaybe<CompanyOrder>;
 };
-
-/** Decision about a discovered company. */
-export type CompanyReviewStatus =
-  /** Exclude the company from the market. */
-  | 'EXCLUDE'
-  /** Include the company in the market. */
-  | 'INCLUDE';
 
 /** Selects companies of a market to export. Set exactly one member. If it selects no company, such as `domains: []`, the error is `BAD_USER_INPUT`. */
 export type CompanySelection =
@@ -1049,7 +1042,7 @@ export type MarketJobsArgs = {
 
 /** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */
 export type MarketTopicsArgs = {
-  sort?: InputMaybe<TopicSort>;
+  orderBy?: InputMaybe<TopicOrder>;
 };
 
 /** Review status of a market. */
@@ -1133,8 +1126,6 @@ export type Mutation = {
    * `POST /v2/discovery/{id}/start`.
    */
   readonly startDiscovery?: Maybe<StartDiscoveryResult>;
-  /** Suggests keywords for search criteria. Fails with `NOT_CONFIGURED` if this deployment has not set `KEYWORD_SUGGESTION_PATH`. */
-  readonly suggestKeywords?: Maybe<SuggestKeywordsPayload>;
   /**
    * Sends an export without companies to an endpoint, so that you can try it: `data` is empty, `meta.totalItems` is 0, `meta.isTest` is true and
    * `market` is `{ "id": 0, "name": "Test" }`. The placeholders in its URL get the user of the session, or an example for an API key. Errors are those of
@@ -1213,12 +1204,6 @@ export type MutationSignInArgs = {
 /** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationStartDiscoveryArgs = {
   input: StartDiscoveryInput;
-};
-
-
-/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
-export type MutationSuggestKeywordsArgs = {
-  input: SuggestKeywordsInput;
 };
 
 
@@ -1408,6 +1393,11 @@ export type Query = {
    * `GET /v2/events-monitor/observation/{id}`, one call for each distinct identifier in the query.
    */
   readonly observations: ReadonlyArray<Maybe<Observation>>;
+  /**
+   * Suggests keywords for search criteria. A query, because the criteria are all that it depends on and the service keeps nothing of it: asking twice changes
+   * nothing. Fails with `NOT_CONFIGURED` if `Capabilities.keywordSuggestion` is false.
+   */
+  readonly suggestKeywords?: Maybe<SuggestKeywordsPayload>;
   /** Names of markets that the service suggests for a keyword. Upstream: `POST /markets/suggest`. */
   readonly suggestMarkets?: Maybe<ReadonlyArray<Scalars['String']['output']>>;
   /**
@@ -1489,6 +1479,12 @@ export type QueryObservationsArgs = {
 
 
 /** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
+export type QuerySuggestKeywordsArgs = {
+  input: SuggestKeywordsInput;
+};
+
+
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type QuerySuggestMarketsArgs = {
   keyword: Scalars['String']['input'];
 };
@@ -1556,7 +1552,7 @@ export type ReviewCompaniesInput = {
   /** Market identifier, a whole number. */
   readonly marketId: Scalars['ID']['input'];
   /** The decision. */
-  readonly reviewStatus: CompanyReviewStatus;
+  readonly reviewStatus: ReviewDecision;
   /** The companies that the decision applies to. */
   readonly target: ReviewTarget;
 };
@@ -1564,11 +1560,23 @@ export type ReviewCompaniesInput = {
 /** Result of a review. */
 export type ReviewCompaniesPayload = {
   readonly __typename?: 'ReviewCompaniesPayload';
+  /**
+   * The companies that the decision applies to, as they are now, in the order of the service: one read of the companies of the market, and only if selected.
+   * For a market that is not published the error is `NOT_FOUND`; the decision is made all the same.
+   */
+  readonly companies?: Maybe<ReadonlyArray<Company>>;
   /** The market. */
   readonly market: Market;
   /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
 };
+
+/** Decision about a company of a market. */
+export type ReviewDecision =
+  /** Exclude the company from the market. */
+  | 'EXCLUDE'
+  /** Include the company in the market. */
+  | 'INCLUDE';
 
 /** Companies that a decision applies to. Set exactly one member. */
 export type ReviewTarget =
@@ -1843,10 +1851,18 @@ export type TopicGroup = Node & {
   readonly nodeId: Scalars['ID']['output'];
 };
 
-/** Sort order of topics. */
-export type TopicSort =
-  /** By label, ascending. */
-  | 'LABEL_ASC';
+/** Order of a list of topics. */
+export type TopicOrder = {
+  /** Direction of the order. */
+  readonly direction: OrderDirection;
+  /** Value to sort by. */
+  readonly field: TopicOrderField;
+};
+
+/** Value that topics can be sorted by. */
+export type TopicOrderField =
+  /** By `Topic.label`, as the service orders labels. */
+  | 'LABEL';
 
 /** Changes of an endpoint. What is left out or null stays as it is. */
 export type UpdateExportEndpointInput = {

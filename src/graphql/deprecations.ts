@@ -20,7 +20,7 @@ type Part = { readonly deprecationReason?: unknown } | null | undefined;
 
 /**
  * Creates a function that returns the schema coordinates of everything deprecated that an operation of a valid document uses: `Market.name`,
- * `Query.events(page:)`, `EventFilter.search`, `TopicSort.LABEL_ASC`. It walks each document once, and the coerced values of variables each time.
+ * `Query.events(page:)`, `EventFilter.search`, `TopicOrderField.LABEL`. It walks each document once, and the coerced values of variables each time.
  * Undefined for a schema without anything deprecated.
  */
 export function createDeprecations(schema: GraphQLSchema) {

@@ -134,7 +134,7 @@ export class Market {
     const published = this.#requirePublished();
     return this.#world.companies
       .filter(({ domain }) => published.has(domain))
-      .map(company => ({ ...company, reviewStatus: this.#reviews.get(company.domain) ?? 'pending' }));
+      .map(company => ({ ...company, reviewStatus: this.#reviews.get(company.domain) ?? null }));
   }
 
   get esg(): EsgRecord[] {
@@ -174,7 +174,7 @@ export class Market {
   #discover(count: number | undefined, skipReview: boolean): void {
     this.#discovered = this.#world.companies.slice(0, count);
     for (const { domain } of this.#discovered) {
-      this.#reviews.set(domain, skipReview ? 'include' : (this.#reviews.get(domain) ?? 'pending'));
+      this.#reviews.set(domain, skipReview ? 'include' : (this.#reviews.get(domain) ?? null));
     }
     if (this.#published) return;
     const { review_status: before } = this.#record;

@@ -107,7 +107,8 @@ export interface JobStatus extends Job {
   endTime: string | null;
 }
 
-export type CompanyReviewStatus = 'pending' | 'include' | 'exclude';
+/** Null: not reviewed yet. */
+export type CompanyReviewStatus = 'include' | 'exclude' | null;
 
 /** The fields of the export payload and, from `score` on, those that only the companies endpoint has. */
 export interface Company {

@@ -117,10 +117,10 @@ const documents: readonly ((id: number) => string)[] = [
   id =>
     `{ market(id: ${id}) { ${everythingOf('Market')} companies(first: 20) {
       ${everythingOf('CompanyConnection')} nodes { events(first: 2) { totalCount } } } } }`,
-  id => `{ observation(id: "o-${id}") { ${everythingOf('Observation')} } suggestMarkets(keyword: "steel ${id}") }`,
+  id => `{ observation(id: "o-${id}") { ${everythingOf('Observation')} } suggestMarkets(keyword: "steel ${id}")
+    suggestKeywords(input: { searchCriteria: ${criteria} }) { keywords } }`,
   id => `mutation { a: publishMarket(input: { marketId: ${id} }) { __typename }
     b: createSearchCriteria(input: { searchInput: "steel" }) { searchCriteria { ${everythingOf('SearchCriteria')} } }
-    c: suggestKeywords(input: { searchCriteria: ${criteria} }) { __typename }
     d: startDiscovery(input: { marketId: ${id}, searchCriteria: ${criteria} }) {
       __typename ... on DiscoveryStarted { jobs { id } } ... on DiscoveryAlreadyRunning { jobs { id } } }
     e: exportMarketCsv(input: { marketId: ${id}, companies: { domains: ["a.example"] } }) { __typename }

@@ -37,7 +37,7 @@ export const flagship = `{
   }
   market(id: 1) {
     name
-    topics(sort: LABEL_ASC) { label groups { label } }
+    topics(orderBy: { field: LABEL }) { label groups { label } }
     companies(first: 3) { totalCount nodes { name esg events(first: 2) { totalCount nodes { title } } } }
   }
 }`;
@@ -114,7 +114,7 @@ export const callsTable: readonly CallsRow[] = [
   },
   {
     what: 'Topics and their groups',
-    query: '{ market(id: 1) { topics(sort: LABEL_ASC) { label groups { label } } } }',
+    query: '{ market(id: 1) { topics(orderBy: { field: LABEL }) { label groups { label } } } }',
     calls: { [topics]: 1 },
   },
   {

@@ -64,11 +64,11 @@ test('allows to remove a field that the last release deprecated', () => {
 
 test('refuses a result that becomes nullable and an argument that becomes required', () => {
   edit('schema/events.graphql', 'totalCount: Int!', 'totalCount: Int');
-  edit('schema/markets.graphql', 'sort: TopicSort)', 'sort: TopicSort!)');
+  edit('schema/markets.graphql', 'orderBy: TopicOrder)', 'orderBy: TopicOrder!)');
   const { status, output } = contract();
   expect(status).toBe(1);
   expect(output).toContain('FIELD_TYPE_CHANGED EventConnection.totalCount');
-  expect(output).toContain('FIELD_ARGUMENT_TYPE_CHANGED Market.topics.sort');
+  expect(output).toContain('FIELD_ARGUMENT_TYPE_CHANGED Market.topics.orderBy');
 });
 
 test('refuses to release an undeclared breaking change', () => {

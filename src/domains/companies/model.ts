@@ -26,7 +26,7 @@ const documented = z.object({
   naics: parse.records('Company.naics', naics),
   operatesIn: parse.records('Company.operatesIn', text.toLowerCase()),
   dunsNumbers: parse.records('Company.dunsNumbers', text),
-  reviewStatus: parse.tolerant('Company.reviewStatus', text),
+  reviewStatus: parse.tolerant('Company.reviewStatus', parse.closedSet({ include: 'INCLUDE', exclude: 'EXCLUDE' })),
 });
 
 /** A company record (docs/upstream-api.md: Company record). `attributes` holds the fields that the specification does not name. */

@@ -1,7 +1,7 @@
 // The reads and writes of the discovery workflow.
 import { jobsTag } from '../../data/cache/keys.js';
 import { mapPresent, present, receipt } from '../../data/parsing.js';
-import { cachedFor, marketRead, type Read, type Reader, type ServiceEndpoint } from '../../data/reader.js';
+import { cachedFor, marketRead, type Read, type Reader, requestTo, type ServiceEndpoint } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 import { measured } from './estimate.js';
@@ -10,7 +10,6 @@ import {
   type Jobs,
   jobList,
   type SearchCriteria,
-  type SuggestedKeywords,
   searchCriteria,
   searchCriteriaHistory,
   startedJobs,
@@ -31,6 +30,15 @@ export const jobsEndpoint: ServiceEndpoint = {
   family: 'jobs',
   version: 1,
   lifetime: cachedFor(10),
+};
+
+const keywordsEndpoint: ServiceEndpoint = {
+  ...criteriaEndpoint,
+  family: 'keywords',
+  version: 1,
+  method: 'POST',
+  argument: 'input',
+  idMember: undefined,
 };
 
 const jobPaths = { DISCOVERY: '/v2/discovery', PUBLISH: '/v2/markets' } as const;
@@ -65,6 +73,17 @@ export const createDiscoveryLoaders = ({ read }: Reader) => ({
   /** GET /v2/discovery/{id}/search-criteria/history. */
   criteriaHistory: (marketId: string) =>
     read(marketRead(marketId, criteriaEndpoint, `${criteriaPath(marketId)}/history`, searchCriteriaHistory)),
+
+  /** POST to the path of keyword suggestion, which the specification does not show. @param criteria from `criteriaBody`. */
+  suggestedKeywords: (path: string, criteria: object) =>
+    read({
+      request: {
+        ...requestTo(keywordsEndpoint, path),
+        body: { searchCriteria: criteria },
+        members: criteriaPaths,
+      },
+      parse: body => ({ value: suggestedKeywords.parse(body) }),
+    }),
 });
 
 const criteriaPath = (marketId: string) => `/v2/discovery/${marketId}/search-criteria`;
@@ -74,14 +93,6 @@ export function createCriteriaWrite(searchType: string, searchInput: string): Wr
   return {
     request: discoveryRequest('POST', '/v2/discovery/search-criteria', undefined, { searchType, searchInput }),
     success: searchCriteria,
-  };
-}
-
-/** POST to the path of keyword suggestion, which the specification does not show. @param criteria from `criteriaBody`. */
-export function suggestKeywordsWrite(path: string, criteria: object): Write<SuggestedKeywords> {
-  return {
-    request: { ...discoveryRequest('POST', path, undefined, { searchCriteria: criteria }), members: criteriaPaths },
-    success: suggestedKeywords,
   };
 }
 

@@ -111,6 +111,12 @@ export interface DiscoveryAlreadyRunning {
   readonly market: { readonly id: string };
 }
 
+/** What a review was about. Its companies are read when they are selected. */
+export interface ReviewedMarket extends DiscoveryAlreadyRunning {
+  /** Undefined: all of the market. */
+  readonly domains: readonly string[] | undefined;
+}
+
 const suggestion = z.union([text, z.object({ keyword: text }).transform(({ keyword }) => keyword)]);
 
 /** Suggestions in categories: the lists of keywords in criteria. */
@@ -138,8 +144,6 @@ export const suggestedKeywords = z.preprocess(
   },
   z.union([singleList, categories]),
 );
-
-export type SuggestedKeywords = z.output<typeof suggestedKeywords>;
 
 function criteriaIn(body: unknown): unknown {
   return parse.memberOr(parse.unwrapped(body), 'searchCriteria');

@@ -1,6 +1,6 @@
 // The fields of a market's discovery, and the steps of the discovery workflow.
 import type { Context } from '../../context.js';
-import { listed, present } from '../../data/parsing.js';
+import { listed, mapPresent, present } from '../../data/parsing.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
 import type { Write } from '../../data/writer.js';
 import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
@@ -11,7 +11,7 @@ import { boundedList, type ListCoordinate } from '../../graphql/limits/list-boun
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/run.js';
 import { iso } from '../../lib/time.js';
-import { createCriteriaWrite, publishWrite, reviewWrite, startWrite, suggestKeywordsWrite } from './client.js';
+import { createCriteriaWrite, publishWrite, reviewWrite, startWrite } from './client.js';
 import { estimatedEnd, measured, overallProgress } from './estimate.js';
 import { type JobProgress, jobProgress } from './feed.js';
 import { criteriaMembers, type Job, keywordMembers, locationMembers } from './model.js';
@@ -36,6 +36,19 @@ export const discoveryResolvers: Resolvers = {
       },
     },
   },
+  Query: {
+    suggestKeywords(_, { input }, { loaders, keywordSuggestionPath }) {
+      const criteria = criteriaBody(input.searchCriteria, 'input.searchCriteria');
+      if (keywordSuggestionPath === undefined) throw new NotConfigured('KEYWORD_SUGGESTION_PATH');
+      return andThen(
+        loaders.discovery.suggestedKeywords(keywordSuggestionPath, criteria),
+        ({ keywords, suggested }) => ({
+          keywords: listed(keywords),
+          suggested,
+        }),
+      );
+    },
+  },
   Market: {
     jobs: ({ id }, { phase }, { loaders }) => andThen(loaders.discovery.jobs(id, phase), listed),
     searchCriteria: ({ id }, _, { loaders }) => loaders.discovery.criteria(id),
@@ -46,12 +59,6 @@ export const discoveryResolvers: Resolvers = {
       const searchType = plainText(input.searchType, 'input.searchType');
       const searchInput = checkedPrompt(input.searchInput, 'input.searchInput');
       return { searchCriteria: await writer.write(createCriteriaWrite(searchType, searchInput)) };
-    },
-    async suggestKeywords(_, { input }, { writer, keywordSuggestionPath }) {
-      const criteria = criteriaBody(input.searchCriteria, 'input.searchCriteria');
-      if (keywordSuggestionPath === undefined) throw new NotConfigured('KEYWORD_SUGGESTION_PATH');
-      const { keywords, suggested } = await writer.write(suggestKeywordsWrite(keywordSuggestionPath, criteria));
-      return { keywords: listed(keywords), suggested };
     },
     async startDiscovery(_, { input }, { writer }) {
       const id = marketId(input.marketId, 'input.marketId');
@@ -67,14 +74,21 @@ export const discoveryResolvers: Resolvers = {
     async reviewCompanies(_, { input }, context) {
       const id = marketId(input.marketId, 'input.marketId');
       const status = input.reviewStatus === 'INCLUDE' ? 'include' : 'exclude';
-      await writeOrExplain(reviewWrite(id, status, reviewedDomains(input.target)), id, 'reviewed', context);
-      return { marketId: id, market: { id } };
+      const domains = reviewedDomains(input.target);
+      await writeOrExplain(reviewWrite(id, status, domains), id, 'reviewed', context);
+      return { marketId: id, market: { id }, domains };
     },
     async publishMarket(_, { input }, context) {
       const id = marketId(input.marketId, 'input.marketId');
       const jobs = listed(await writeOrExplain(publishWrite(id), id, 'published', context));
       return { marketId: id, market: { id }, jobs };
     },
+  },
+  ReviewCompaniesPayload: {
+    companies: ({ marketId, domains }, _, { loaders }) =>
+      andThen(loaders.companies.list(marketId, { filter: domains ? { domains } : null }), companies =>
+        listed(mapPresent(companies, company => ({ ...company, marketId }))),
+      ),
   },
   DiscoveryAlreadyRunning: {
     jobs: ({ marketId: id }, _, { loaders }) => andThen(loaders.discovery.jobs(id, 'DISCOVERY'), listed),

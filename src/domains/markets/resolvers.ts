@@ -28,7 +28,11 @@ export const marketsResolvers: Resolvers = {
     companyCount: (market, _, context) => andThen(recordOf(market, context), record => record.companyCount),
     headerImageUrl: (market, _, context) => andThen(recordOf(market, context), record => record.headerImageUrl),
     reviewStatus: (market, _, context) => andThen(recordOf(market, context), record => record.reviewStatus),
-    topics: ({ id }, { sort }, { loaders }) => andThen(loaders.markets.topics(id, sort === 'LABEL_ASC'), listed),
+    topics: ({ id }, { orderBy }, { loaders }) =>
+      andThen(loaders.markets.topics(id, orderBy != null), topics =>
+        // The service documents no descending order.
+        listed(orderBy?.direction === 'DESC' ? topics.toReversed() : topics),
+      ),
   },
 };
 

@@ -71,7 +71,7 @@ function rowOf(rows: readonly unknown[][], place: number): Row {
 
 function statusOf(market: MarketRecord['review_status'], place: number): CompanyReviewStatus {
   if (market === 'published') return 'include';
-  return market === 'draft' ? 'pending' : ((['pending', 'include', 'exclude'] as const)[place % 3] ?? 'pending');
+  return market === 'draft' ? null : (([null, 'include', 'exclude'] as const)[place % 3] ?? null);
 }
 
 function companyOf(row: Row, reviewStatus: CompanyReviewStatus): Company {

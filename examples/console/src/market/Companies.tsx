@@ -140,7 +140,7 @@ export function Companies({ id }: { id: string }) {
         </h2>
         {count > 0 && (
           <>
-            <ReviewButtons id={id} count={count} isAll={selected === 'all'} target={reviewed} />
+            <ReviewButtons id={id} isPublished count={count} isAll={selected === 'all'} target={reviewed} />
             <Button label="Clear selection" className="quiet" onClick={clearSelection} />
           </>
         )}

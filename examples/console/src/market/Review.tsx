@@ -1,12 +1,15 @@
 import { useMutation } from '@apollo/client/react';
 import { type ReactNode, useState } from 'react';
 import { graphql } from '../gql';
-import type { CompanyReviewStatus, ReviewTarget } from '../gql/graphql';
+import type { ReviewDecision, ReviewTarget } from '../gql/graphql';
 import { ConfirmButton, capitalized, Form, formatCompanies } from '../ui';
 
 const ReviewDocument = graphql(`
-  mutation Review($marketId: ID!, $reviewStatus: CompanyReviewStatus!, $target: ReviewTarget!) {
-    reviewCompanies(input: { marketId: $marketId, reviewStatus: $reviewStatus, target: $target }) { marketId }
+  mutation Review($marketId: ID!, $reviewStatus: ReviewDecision!, $target: ReviewTarget!, $isPublished: Boolean!) {
+    reviewCompanies(input: { marketId: $marketId, reviewStatus: $reviewStatus, target: $target }) {
+      marketId
+      companies @include(if: $isPublished) { nodeId id domain reviewStatus }
+    }
   }
 `);
 
@@ -18,6 +21,8 @@ const DECISIONS = [
 interface ReviewButtonsProps {
   /** Of the market. */
   readonly id: string;
+  /** Whether its companies can be read: then what is shown of them changes, too. */
+  readonly isPublished: boolean;
   /** Of the companies. */
   readonly count: number;
   /** All that there are: then there is a question first. */
@@ -29,13 +34,13 @@ interface ReviewButtonsProps {
 }
 
 /** Decides which companies the market gets, and says of how many. */
-export function ReviewButtons({ id, count, isAll, target, children }: ReviewButtonsProps) {
+export function ReviewButtons({ id, isPublished, count, isAll, target, children }: ReviewButtonsProps) {
   const [review, { error, loading }] = useMutation(ReviewDocument);
   const [done, setDone] = useState<string>();
   const which = `${isAll ? 'all ' : ''}${formatCompanies(count)}`;
-  const decide = async (reviewStatus: CompanyReviewStatus, participle: string) => {
+  const decide = async (reviewStatus: ReviewDecision, participle: string) => {
     setDone(undefined);
-    const { data } = await review({ variables: { marketId: id, reviewStatus, target: await target() } });
+    const { data } = await review({ variables: { marketId: id, isPublished, reviewStatus, target: await target() } });
     if (data?.reviewCompanies) setDone(`${capitalized(which)} ${participle}.`);
   };
   return (
@@ -70,6 +75,7 @@ export function Review({ id, companyCount }: { id: string; companyCount: number 
       </p>
       <ReviewButtons
         id={id}
+        isPublished={false}
         count={isAll ? companyCount : domains.length}
         isAll={isAll}
         target={() => (isAll ? { all: true } : { domains })}

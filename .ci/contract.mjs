@@ -12,7 +12,7 @@ const unreleased = '## Unreleased\n';
 const { values } = parseArgs({ options: { release: { type: 'boolean', default: false } } });
 const schema = currentSchema();
 const text = readFileSync(changes, 'utf8');
-const faults = existsSync(released) ? await undeclared() : [];
+const faults = [...forOperators(), ...(existsSync(released) ? await undeclared() : [])];
 if (faults.length > 0) {
   process.stderr.write(`${faults.join('\n')}\n`);
   process.exitCode = 1;
@@ -26,6 +26,22 @@ if (faults.length > 0) {
 function currentSchema() {
   const files = readdirSync('schema').filter(file => file.endsWith('.graphql'));
   return makeExecutableSchema({ typeDefs: files.sort().map(file => readFileSync(`schema/${file}`, 'utf8')) });
+}
+
+/** What descriptions say to clients: the service's paths are in docs/upstream-api.md, and settings in docs/configuration.md. */
+function forOperators() {
+  const settings = [...readFileSync('docs/configuration.md', 'utf8').matchAll(/^\| `([A-Z_]{5,})` \|/gm)].map(
+    ([, name]) => name,
+  );
+  const words = new RegExp(`\\b(?:(?:GET|POST|PUT|PATCH|DELETE) (?:\\{\\w+\\})?/|(?:${settings.join('|')})\\b)`);
+  return readdirSync('schema').flatMap(file =>
+    readFileSync(`schema/${file}`, 'utf8')
+      .split('\n')
+      .flatMap((line, index) => {
+        const [found] = line.trimStart().startsWith('#') ? [] : (words.exec(line) ?? []);
+        return found === undefined ? [] : [`schema/${file}:${index + 1}: "${found}" is nothing that clients know`];
+      }),
+  );
 }
 
 /** Whether clients lose what could have been marked with `@deprecated` first. The rules let pass what was deprecated in the last release. */

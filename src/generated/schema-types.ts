@@ -62,15 +62,15 @@ export type Authentication =
 /** What a gateway can do. A field that needs something that is false here fails with `NOT_CONFIGURED`. */
 export type Capabilities = {
   readonly __typename?: 'Capabilities';
-  /** Whether `EventFilter.search` works: the operator has set `EVENTS_SEARCH_PARAM`. */
+  /** Whether `EventFilter.search` works. */
   readonly eventSearch: Scalars['Boolean']['output'];
   /** Whether `exportMarketToEndpoint` works. It sends the name of the market, so it needs `marketRecords`. `Viewer.canExport` says who may use it. */
   readonly exports: Scalars['Boolean']['output'];
-  /** Whether `suggestKeywords` works: the operator has set `KEYWORD_SUGGESTION_PATH`. */
+  /** Whether `suggestKeywords` works. */
   readonly keywordSuggestion: Scalars['Boolean']['output'];
-  /** Whether `Market.topics`, `suggestMarkets` and `exportMarketCsv` work: the operator has set `UPSTREAM_API_URL`. */
+  /** Whether `Market.topics`, `suggestMarkets` and `exportMarketCsv` work. */
   readonly marketData: Scalars['Boolean']['output'];
-  /** Whether `Market.name` and the other fields of the market record can be read: the operator has set `UPSTREAM_DEV_URL`. */
+  /** Whether `Market.name` and the other fields of the market record can be read. */
   readonly marketRecords: Scalars['Boolean']['output'];
 };
 
@@ -100,11 +100,11 @@ export type Company = Node & {
   readonly domain: Scalars['String']['output'];
   /** D-U-N-S numbers of the company. */
   readonly dunsNumbers: ReadonlyArray<Scalars['String']['output']>;
-  /** This company's part of the market's ESG data. Null if there is none. Upstream: `GET /v2/markets/{id}/esg`, one call for all companies of the market. */
+  /** This company's part of the market's ESG data. Null if there is none. */
   readonly esg?: Maybe<Scalars['JSONObject']['output']>;
   /**
    * Events that name this company as an impacted entity, first page only. Fails with `NOT_QUERYABLE` if the name of the company contains a comma,
-   * is empty or has more than 255 characters, because the service cannot search for such a name. Upstream: `GET /v2/events-monitor/events`; companies in the same query share calls.
+   * is empty or has more than 255 characters, because the service cannot search for such a name.
    *
    * The scores in `filter` may be those of another entity of the event: the `impact` of an edge is the company's own.
    *
@@ -299,7 +299,7 @@ export type Direction =
 /** Nothing was started, because a discovery of this market is already running. */
 export type DiscoveryAlreadyRunning = {
   readonly __typename?: 'DiscoveryAlreadyRunning';
-  /** The jobs of the market's discovery. Upstream: `GET /v2/discovery/{id}/jobs`. */
+  /** The jobs of the market's discovery. */
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
   /** The market. */
   readonly market: Market;
@@ -397,8 +397,7 @@ export type EventConnection = {
   readonly unfilteredTotalCount?: Maybe<Scalars['Int']['output']>;
   /**
    * Where `eventUpdates` continues behind this list: pass it as `after`, with the same filter without `from` and `to`. It sends every update that came
-   * after the list was read, and none that is on this page. Of several pages, use the cursor of the one that was read first. Upstream: before the page,
-   * `GET /v2/events-monitor/events` once or twice; more often if more than 100 events match in two days and they do not come newest first.
+   * after the list was read, and none that is on this page. Of several pages, use the cursor of the one that was read first.
    */
   readonly updatesCursor: Scalars['String']['output'];
 };
@@ -441,7 +440,7 @@ export type EventFilter = {
   readonly impactedEntities?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** Range of the likelihood of an impacted entity. Its bounds are 0 to 3. Null: any. */
   readonly likelihood?: InputMaybe<IntRange>;
-  /** Free text, 1 to 1,000 characters. Fails with `NOT_CONFIGURED` if this deployment has not set `EVENTS_SEARCH_PARAM`. */
+  /** Free text, 1 to 1,000 characters. Fails with `NOT_CONFIGURED` if `Capabilities.eventSearch` is false. */
   readonly search?: InputMaybe<Scalars['String']['input']>;
   /** Range of the severity of an impacted entity. Its bounds are 0 to 3. Null: any. */
   readonly severity?: InputMaybe<IntRange>;
@@ -465,7 +464,7 @@ export type EventReference = {
   readonly __typename?: 'EventReference';
   /** Observation identifier. */
   readonly id: Scalars['ID']['output'];
-  /** The whole observation. Upstream: `GET /v2/events-monitor/observation/{id}`, one call for each distinct identifier in the query. */
+  /** The whole observation. */
   readonly observation?: Maybe<Observation>;
   /** Title of the observation. */
   readonly title: Scalars['String']['output'];
@@ -971,42 +970,39 @@ export type JobProgress = {
 /** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */
 export type Market = Node & {
   readonly __typename?: 'Market';
-  /** Companies of a published market. For any other market the error is `NOT_FOUND`. Upstream: one `GET /v2/markets/{id}/companies`, however many pages you read. */
+  /** Companies of a published market. For any other market the error is `NOT_FOUND`. */
   readonly companies?: Maybe<CompanyConnection>;
-  /** The company with this domain. Null if the market has no such company. Upstream: the same call as `companies`. */
+  /** The company with this domain. Null if the market has no such company. */
   readonly company?: Maybe<Company>;
   /** Number of companies in the market. */
   readonly companyCount?: Maybe<Scalars['Int']['output']>;
-  /** Values of the companies that match a filter, with their frequency. Upstream: the same call as `companies`. */
+  /** Values of the companies that match a filter, with their frequency. */
   readonly companyFacets?: Maybe<CompanyFacets>;
   /** When the market was created. */
   readonly dateCreated?: Maybe<Scalars['DateTime']['output']>;
   /** Purpose and content of the market. */
   readonly description?: Maybe<Scalars['String']['output']>;
-  /** ESG data of a published market. The service does not document its fields. Upstream: `GET /v2/markets/{id}/esg`, one call for the market and all its companies. */
+  /** ESG data of a published market. The service does not document its fields. */
   readonly esg?: Maybe<Scalars['JSONObject']['output']>;
   /** URL of the thumbnail image. */
   readonly headerImageUrl?: Maybe<Scalars['String']['output']>;
   /** Market identifier. */
   readonly id: Scalars['ID']['output'];
-  /**
-   * Jobs of one phase. The gateway caches them for 10 seconds; subscribe to `jobProgress` to get each change sooner. Upstream:
-   * `GET /v2/discovery/{id}/jobs` for `DISCOVERY`, `GET /v2/markets/{id}/jobs` for `PUBLISH`.
-   */
+  /** Jobs of one phase. The gateway caches them for 10 seconds; subscribe to `jobProgress` to get each change sooner. */
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
-  /** Main title. Upstream: `GET /dev/markets/{id}`, one call for this and the other fields of the market record. */
+  /** Main title. */
   readonly name?: Maybe<Scalars['String']['output']>;
   /** Identifier across all types. */
   readonly nodeId: Scalars['ID']['output'];
   /** Review status of the market. */
   readonly reviewStatus?: Maybe<MarketReviewStatus>;
-  /** Search criteria that the discovery of this market used. Upstream: `GET /v2/discovery/{id}/search-criteria`. */
+  /** Search criteria that the discovery of this market used. */
   readonly searchCriteria?: Maybe<SearchCriteria>;
-  /** Earlier iterations of the search criteria, in the order of the service. Upstream: `GET /v2/discovery/{id}/search-criteria/history`. */
+  /** Earlier iterations of the search criteria, in the order of the service. */
   readonly searchCriteriaHistory?: Maybe<ReadonlyArray<SearchCriteria>>;
   /** Short supplementary title. */
   readonly subtitle?: Maybe<Scalars['String']['output']>;
-  /** Topic hierarchy of the market. Upstream: `POST /markets/{id}/topics`. */
+  /** Topic hierarchy of the market. */
   readonly topics?: Maybe<ReadonlyArray<Topic>>;
 };
 
@@ -1059,24 +1055,21 @@ export type Mutation = {
   readonly __typename?: 'Mutation';
   /**
    * Creates a session that an embedded page can use instead of the API key. The request must carry an API key, otherwise the error is
-   * `FORBIDDEN`. Upstream: `GET /v2/auth/session`.
+   * `FORBIDDEN`.
    */
   readonly createEmbedSession?: Maybe<CreateEmbedSessionPayload>;
-  /** Turns a question into search criteria. Upstream: `POST /v2/discovery/search-criteria`. */
+  /** Turns a question into search criteria. */
   readonly createSearchCriteria?: Maybe<CreateSearchCriteriaPayload>;
   /**
    * Deletes an endpoint of the client's team and returns it. An export that is running makes no further call, and is `FAILED`. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with
    * `NOT_FOUND` if the team has no such endpoint. No upstream call.
    */
   readonly deleteExportEndpoint?: Maybe<DeleteExportEndpointPayload>;
-  /**
-   * Exports companies of a published market to a CSV file. Upstream: `POST /markets/{id}/export-csv`, and before it
-   * `GET /v2/markets/{id}/companies`, unless the companies are selected by their domains.
-   */
+  /** Exports companies of a published market to a CSV file. */
   readonly exportMarketCsv?: Maybe<ExportMarketCsvPayload>;
   /**
    * Sends companies of a published market to an endpoint of the client's team and waits for the result. The gateway calls the endpoint up to four
-   * times and waits at most 15 seconds for each response. Upstream: `GET /dev/markets/{id}` and `GET /v2/markets/{id}/companies`.
+   * times and waits at most 15 seconds for each response.
    *
    * An error means that nothing was sent, with one exception: `UPSTREAM_UNAVAILABLE` with `retryable: false`. In that case, read `exports` to find
    * out what happened.
@@ -1084,8 +1077,7 @@ export type Mutation = {
   readonly exportMarketToEndpoint?: Maybe<ExportResult>;
   /**
    * Publishes a market, for which the service starts the jobs `enrichment`, `scrape` and `web_traffic`. Its discovery must be complete. If the service
-   * refuses, the error `CONFLICT` says what the jobs of the market show, and what to do. Upstream: `POST /v2/discovery/{id}/publish`; after a refusal the jobs of
-   * both phases.
+   * refuses, the error `CONFLICT` says what the jobs of the market show, and what to do.
    */
   readonly publishMarket?: Maybe<PublishMarketPayload>;
   /**
@@ -1101,7 +1093,7 @@ export type Mutation = {
   readonly retryExport?: Maybe<ExportResult>;
   /**
    * Includes or excludes discovered companies. If the service rejects a domain and names it, so does the error, `BAD_USER_INPUT`. Refusals are those of
-   * `publishMarket`. Upstream: `PATCH /v2/discovery/{id}/companies/reviews`.
+   * `publishMarket`.
    */
   readonly reviewCompanies?: Maybe<ReviewCompaniesPayload>;
   /**
@@ -1111,8 +1103,7 @@ export type Mutation = {
   readonly rotateExportEndpointSecret?: Maybe<RotateExportEndpointSecretPayload>;
   /**
    * Signs a user in and sets the gateway's session cookie. Only available over HTTP. Fails with `FORBIDDEN` for a page of another site than the gateway,
-   * because the browser would not keep the cookie. A wrong password and an unknown user cause the same error, `SIGN_IN_FAILED`. Too many attempts for one e-mail address or from one network address cause `RATE_LIMITED`. Upstream:
-   * `POST /v2/auth/sign-in`.
+   * because the browser would not keep the cookie. A wrong password and an unknown user cause the same error, `SIGN_IN_FAILED`. Too many attempts for one e-mail address or from one network address cause `RATE_LIMITED`.
    */
   readonly signIn?: Maybe<SignInPayload>;
   /**
@@ -1122,8 +1113,7 @@ export type Mutation = {
   readonly signOut?: Maybe<SignOutPayload>;
   /**
    * Starts the discovery of a market's companies, which typically takes 10 to 15 minutes. If the service rejects the search criteria, the
-   * error is `BAD_USER_INPUT`. If it says which members it rejects, the message lists all of them and `argument` is the first. Upstream:
-   * `POST /v2/discovery/{id}/start`.
+   * error is `BAD_USER_INPUT`. If it says which members it rejects, the message lists all of them and `argument` is the first.
    */
   readonly startDiscovery?: Maybe<StartDiscoveryResult>;
   /**
@@ -1348,16 +1338,14 @@ export type Query = {
   /** What the operator of this gateway has configured. The same for every client. No upstream call. */
   readonly capabilities: Capabilities;
   /**
-   * Counts of events, for plots and filter menus. The gateway reads the events that match the filter and counts them. It reads at most
-   * `EVENT_STATISTICS_LIMIT` events (an operator setting, 2,000 by default). If more match, it counts the newest, by `lastUpdated`: more than half of
-   * the limit, unless very many events were updated within the same hour. Upstream: `GET /v2/events-monitor/events`, one call for each 100 events. If
-   * more events match than the limit, at most 21 calls more to find the newest.
+   * Counts of events, for plots and filter menus. The gateway reads the events that match the filter and counts them. It has a
+   * limit, by default 2,000 events. If more match, it counts the newest, by `lastUpdated`: more than half of the limit, unless very many events were
+   * updated within the same hour.
    */
   readonly eventStatistics?: Maybe<EventStatistics>;
   /**
    * Events that match a filter. They come in the order of the service, which does not document it. The API key must be subscribed to the events
-   * monitor, otherwise the error is `FORBIDDEN`. Upstream: one or two `GET /v2/events-monitor/events`. `last` without `before` may need one call more,
-   * because the gateway must know the length of the list first.
+   * monitor, otherwise the error is `FORBIDDEN`.
    */
   readonly events?: Maybe<EventConnection>;
   /**
@@ -1383,22 +1371,16 @@ export type Query = {
   readonly node?: Maybe<Node>;
   /** Several objects, in the order of their identifiers. Each is null, with an error, if `node` would fail for it. */
   readonly nodes: ReadonlyArray<Maybe<Node>>;
-  /**
-   * One observation. Fails with `NOT_FOUND` if the identifier is unknown. Upstream: `GET /v2/events-monitor/observation/{id}`, one call for each
-   * distinct identifier in the query.
-   */
+  /** One observation. Fails with `NOT_FOUND` if the identifier is unknown. */
   readonly observation?: Maybe<Observation>;
-  /**
-   * Several observations, in the order of their identifiers. Each is null, with an error, if `observation` would fail for it. Upstream:
-   * `GET /v2/events-monitor/observation/{id}`, one call for each distinct identifier in the query.
-   */
+  /** Several observations, in the order of their identifiers. Each is null, with an error, if `observation` would fail for it. */
   readonly observations: ReadonlyArray<Maybe<Observation>>;
   /**
    * Suggests keywords for search criteria. A query, because the criteria are all that it depends on and the service keeps nothing of it: asking twice changes
    * nothing. Fails with `NOT_CONFIGURED` if `Capabilities.keywordSuggestion` is false.
    */
   readonly suggestKeywords?: Maybe<SuggestKeywordsPayload>;
-  /** Names of markets that the service suggests for a keyword. Upstream: `POST /markets/suggest`. */
+  /** Names of markets that the service suggests for a keyword. */
   readonly suggestMarkets?: Maybe<ReadonlyArray<Scalars['String']['output']>>;
   /**
    * The client that made the request, as the gateway identifies it. Null, without an error, if the request has no credential. If its session has
@@ -1767,20 +1749,19 @@ export type Subscription = {
   /**
    * Events that are new, or were updated, after the subscription began. Sends each update once, the oldest update first.
    *
-   * The gateway polls the service every `POLL_INTERVAL_MS` (an operator setting), once for all clients with the same credential and filter. The first
+   * The gateway polls the service, by default every 30 seconds, once for all clients with the same credential and filter. The first
    * message has no event, but a cursor. A client that reconnects sends the last cursor as `after`, and gets what it has missed.
    */
   readonly eventUpdates?: Maybe<EventUpdate>;
   /**
    * Progress of one export of the client's team. Sends the current state at once, and the new state after each call to the endpoint. Several
-   * calls within one interval are one message. Completes when the export has ended. Fails with `NOT_FOUND` if the team has no such export. The gateway reads its own record every `POLL_INTERVAL_MS` (an operator
-   * setting); no upstream call.
+   * calls within one interval are one message. Completes when the export has ended. Fails with `NOT_FOUND` if the team has no such export. No upstream call.
    */
   readonly exportProgress?: Maybe<Export>;
   /**
    * Progress of the jobs in one phase of a market. Sends the current state at once and then every change. Completes when all jobs have ended.
    *
-   * The gateway polls the service every `POLL_INTERVAL_MS` (an operator setting), once for all clients with the same credential. If the
+   * The gateway polls the service, by default every 30 seconds, once for all clients with the same credential. If the
    * service answers 401, 403 or 404, the subscription ends with that error. After any other failure, the gateway keeps polling.
    */
   readonly jobProgress?: Maybe<JobProgress>;

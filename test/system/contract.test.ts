@@ -93,6 +93,14 @@ test('refuses a declaration without a change', () => {
   expect(contract()).toEqual({ status: 1, output: expect.stringContaining('which the schema does not do') });
 });
 
+test.each(['GET /v2/markets', 'POST {api}/markets', 'the operator has set `POLL_INTERVAL_MS`'])(
+  'refuses a description that speaks to operators: %s',
+  words => {
+    edit('schema/markets.graphql', '"Short supplementary title."', `"Short supplementary title: ${words}."`);
+    expect(contract()).toEqual({ status: 1, output: expect.stringContaining('schema/markets.graphql:') });
+  },
+);
+
 test('refuses a field without a description', () => {
   expect(lint()).toEqual({ status: 0, output: '' });
   edit('schema/markets.graphql', '  "Short supplementary title."\n', '');

@@ -45,6 +45,17 @@ export interface RequestIdentity {
   /** The cursor behind which an EventSource continues after it has reconnected. */
   readonly lastEventId?: string | undefined;
   readonly session: BrowserSession;
+  /** Undefined where nothing is limited, and on a connection. */
+  readonly usage?: RateLimitUsage | undefined;
+}
+
+/** What a client has used of its rate limit, as the headers of its response say it. */
+export interface RateLimitUsage {
+  readonly limit: number;
+  /** Requests left, as far as this process knows. */
+  readonly remaining: number;
+  /** Until the limit is reset, in seconds. */
+  readonly resetSeconds: number;
 }
 
 /** Signs a browser in and out, with the gateway's own cookie. */

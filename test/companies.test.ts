@@ -159,6 +159,16 @@ describe('Market.companyFacets', () => {
     expect(industry.name).toEqual(expect.any(String));
     const narrowed = await list({ filter: { ...filter, naics: [industry.code] } });
     expect(narrowed.connection.totalCount).toBe(industry.count);
+    const [number = ''] = matching.flatMap(({ dunsNumbers }) => dunsNumbers);
+    const dashed = `${number.slice(0, 2)}-${number.slice(2, 5)} ${number.slice(5)}`;
+    for (const dunsNumbers of [[number], ['000000000', dashed]]) {
+      const numbered = await list({ first: 100, filter: { ...filter, dunsNumbers } });
+      expect(numbered.connection.nodes.map(({ domain }: Company) => domain)).toEqual(
+        matching.filter(company => company.dunsNumbers.includes(number)).map(({ domain }) => domain),
+      );
+    }
+    expect((await list({ filter: { ...filter, dunsNumbers: ['1'] } })).connection.totalCount).toBe(0);
+    expect((await list({ filter: { ...filter, dunsNumbers: [] } })).connection.totalCount).toBe(matching.length);
     for (const member of ['score', 'actualRevenue', 'overallMomentum'] as const) {
       const values = matching.map(company => company[member]).sort((one, other) => one - other);
       expect(histograms[member]).toEqual({ min: values[0], max: values.at(-1), buckets: expect.any(Array) });

@@ -25,6 +25,7 @@ const maybeNull = new Set([
   ...['name', 'subtitle', 'description', 'dateCreated', 'companyCount', 'headerImageUrl', 'reviewStatus'].map(
     name => `Market.${name}`,
   ),
+  'Viewer.usage',
   'Event.severity',
   'Event.likelihood',
 ]);

@@ -70,6 +70,26 @@ describe('a client past its limit', () => {
       expect((await gateway.query(viewer, {}, { authorization: 'Bearer a-token' })).status).toBe(200);
     }));
 
+  test('reads its usage with the numbers of the headers, new with each request, and null where nothing is limited', async () => {
+    const usage = '{ viewer { usage { limit remaining resetAt } } }';
+    await withGateway({ RATE_LIMIT_PER_CREDENTIAL: '3' }, async gateway => {
+      for (const remaining of [2, 1]) {
+        const before = Date.now();
+        const { headers, data } = await gateway.query(usage);
+        const after = Date.now();
+        expect(data.viewer.usage).toEqual({ limit: 3, remaining, resetAt: expect.any(String) });
+        expect(headers.get('ratelimit-remaining')).toBe(String(remaining));
+        const wait = Number(headers.get('ratelimit-reset')) * 1_000;
+        const resetAt = Date.parse(data.viewer.usage.resetAt);
+        expect(resetAt).toBeGreaterThanOrEqual(before + wait);
+        expect(resetAt).toBeLessThanOrEqual(after + wait);
+      }
+    });
+    await withGateway({ RATE_LIMIT_PER_CREDENTIAL: '0', RATE_LIMIT_PER_ADDRESS: '0' }, async gateway => {
+      expect((await gateway.query(usage)).data).toEqual({ viewer: { usage: null } });
+    });
+  });
+
   test('is turned away where its answer is kept, and each answer has its own count', () =>
     withGateway({ RATE_LIMIT_PER_CREDENTIAL: '4' }, async gateway => {
       const kept = '{ events(first: 1) { totalCount } }';

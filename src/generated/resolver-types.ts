@@ -236,6 +236,7 @@ export type ResolversTypes = {
   TopicOrderField: Types.TopicOrderField;
   UpdateExportEndpointInput: Types.UpdateExportEndpointInput;
   UpdateExportEndpointPayload: ResolverTypeWrapper<Omit<Types.UpdateExportEndpointPayload, 'endpoint'> & { endpoint: ResolversTypes['ExportEndpoint'] }>;
+  Usage: ResolverTypeWrapper<Types.Usage>;
   Vector: ResolverTypeWrapper<Types.Scalars['Vector']['output']>;
   VectorIndex: ResolverTypeWrapper<Types.VectorIndex>;
   Viewer: ResolverTypeWrapper<Types.Viewer>;
@@ -351,6 +352,7 @@ export type ResolversParentTypes = {
   TopicOrder: Types.TopicOrder;
   UpdateExportEndpointInput: Types.UpdateExportEndpointInput;
   UpdateExportEndpointPayload: Omit<Types.UpdateExportEndpointPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
+  Usage: Types.Usage;
   Vector: Types.Scalars['Vector']['output'];
   VectorIndex: Types.VectorIndex;
   Viewer: Types.Viewer;
@@ -951,6 +953,12 @@ export type UpdateExportEndpointPayloadResolvers<ContextType = Context, ParentTy
   endpoint?: Resolver<ResolversTypes['ExportEndpoint'], ParentType, ContextType>;
 };
 
+export type UsageResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Usage'] = ResolversParentTypes['Usage']> = {
+  limit?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  remaining?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  resetAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+};
+
 export interface VectorScalarConfig extends GraphQLScalarTypeConfig<ResolversTypes['Vector'], any> {
   name: 'Vector';
 }
@@ -968,6 +976,7 @@ export type ViewerResolvers<ContextType = Context, ParentType extends ResolversP
   email?: Resolver<Types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   name?: Resolver<Types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   team?: Resolver<Types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  usage?: Resolver<Types.Maybe<ResolversTypes['Usage']>, ParentType, ContextType>;
 };
 
 export type Resolvers<ContextType = Context> = {
@@ -1044,6 +1053,7 @@ export type Resolvers<ContextType = Context> = {
   Topic?: TopicResolvers<ContextType>;
   TopicGroup?: TopicGroupResolvers<ContextType>;
   UpdateExportEndpointPayload?: UpdateExportEndpointPayloadResolvers<ContextType>;
+  Usage?: UsageResolvers<ContextType>;
   Vector?: GraphQLScalarType;
   VectorIndex?: VectorIndexResolvers<ContextType>;
   Viewer?: ViewerResolvers<ContextType>;

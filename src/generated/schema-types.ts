@@ -185,6 +185,8 @@ export type CompanyFilter = {
   readonly actualRevenue?: InputMaybe<FloatRange>;
   /** Internet domains, at most 10,000, in any form. Left out or null: any. Empty: no company. */
   readonly domains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
+  /** D-U-N-S numbers, at most 1,000, each at most 20 characters. Hyphens and spaces do not matter. Left out, null or empty: any. */
+  readonly dunsNumbers?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** NAICS codes, at most 1,000, each at most 10 characters. A code also matches every longer code that begins with it. Left out, null or empty: any. */
   readonly naics?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** Countries where the company operates, at most 300 two-letter codes such as `de`. Case does not matter. The values are those of `companyFacets`; others match no company. Left out, null or empty: any. */
@@ -1867,6 +1869,17 @@ export type UpdateExportEndpointPayload = {
   readonly endpoint: ExportEndpoint;
 };
 
+/** How much of its rate limit a client has used. Where two limits apply, such as that of its team: the tighter one. */
+export type Usage = {
+  readonly __typename?: 'Usage';
+  /** Requests that are allowed in a minute. */
+  readonly limit: Scalars['Int']['output'];
+  /** Requests that are left, this one counted. */
+  readonly remaining: Scalars['Int']['output'];
+  /** When the limit is whole again. */
+  readonly resetAt: Scalars['DateTime']['output'];
+};
+
 /** Text and embedding of an event for similarity search. */
 export type VectorIndex = {
   readonly __typename?: 'VectorIndex';
@@ -1896,4 +1909,9 @@ export type Viewer = {
    * about the key. Null if the client belongs to no team.
    */
   readonly team?: Maybe<Scalars['String']['output']>;
+  /**
+   * The client's rate limit when this request was counted, with the numbers of the headers `ratelimit-limit`, `ratelimit-remaining` and `ratelimit-reset`. Null
+   * where nothing is limited, and on a WebSocket or an event stream.
+   */
+  readonly usage?: Maybe<Usage>;
 };

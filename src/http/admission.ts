@@ -210,7 +210,9 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
 const tooMuchSent = () =>
   new RateLimited('Too many large requests are being sent from this address; try again in a moment', undefined, 1);
 
-function setRateLimitHeaders({ limit, remaining, resetSeconds, isOver }: Verdict, state: RequestState): void {
+function setRateLimitHeaders(verdict: Verdict, state: RequestState): void {
+  const { limit, remaining, resetSeconds, isOver } = verdict;
+  state.usage = verdict;
   state.setHeader('ratelimit-limit', limit);
   state.setHeader('ratelimit-remaining', remaining);
   state.setHeader('ratelimit-reset', resetSeconds);

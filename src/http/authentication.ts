@@ -143,7 +143,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
      * @param reply gets the session's cookie. @throws BadUserInput for two credentials at once, or one that no header could carry.
      */
     identify({ raw }: FastifyRequest, reply: FastifyReply): RequestIdentity {
-      const { credential, scope, address } = stateOf(raw);
+      const { credential, scope, address, usage } = stateOf(raw);
       const isEnded = credential instanceof Unauthenticated;
       if (credential instanceof GatewayError && !isEnded) throw credential;
       // Set now, and not when Fastify sends: a response that sets a cookie must not be cached.
@@ -168,7 +168,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
           if (!isEnded && credential?.kind === 'cookie') clearCookie();
         },
       };
-      return { credential, scope, session };
+      return { credential, scope, session, usage };
     },
 
     handshakeOf,

@@ -2,6 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { Credential, Scope } from '../auth/credentials.js';
+import type { RateLimitUsage } from '../context.js';
 import type { ScopedKey } from '../data/cache/keys.js';
 import { Abandoned, type GatewayError } from '../errors.js';
 import { Chunks, joinBytes } from '../lib/body.js';
@@ -52,6 +53,8 @@ export class RequestState {
   scope: Scope | undefined;
 
   // Admission
+  /** The client's rate limit; undefined where nothing is limited. */
+  usage: RateLimitUsage | undefined;
   /** The error with which Fastify responds. */
   refusal: Error | undefined;
   bodyWatch: BodyWatch | undefined;

@@ -16,11 +16,15 @@ export type Companies = readonly CompanyRecord[];
 export type CompanyList = readonly (CompanyRecord | LeftOut)[];
 
 const maxCodeLength = 10;
+const maxDunsLength = 20;
 /** To search a text that repeats itself takes a time that grows with the length of both. */
 const maxSearchLength = 100;
 
 /** A text as a search compares it: in lower case, and in one form of Unicode. */
 const searchable = (text: string) => text.normalize().toLowerCase().normalize();
+
+/** A D-U-N-S number as a filter compares it: `15-048-3782` is `150483782`. */
+const digitsOf = (number: string) => number.replaceAll(/[- ]/g, '');
 
 /** The text that a search looks at. */
 const searchText = oncePerValue(({ name, domain, description }: CompanyRecord) =>
@@ -55,7 +59,7 @@ export function preparedFilter(filter: CompanyFilter, argument: string) {
 
 function prepare(filter: CompanyFilter, argument: string) {
   const setOf = (
-    member: 'domains' | 'operatesIn' | 'naics',
+    member: 'domains' | 'operatesIn' | 'naics' | 'dunsNumbers',
     keyOf: (value: string) => string,
     maxLength?: number,
   ): ReadonlySet<string> | undefined => {
@@ -70,6 +74,7 @@ function prepare(filter: CompanyFilter, argument: string) {
   const domains = setOf('domains', domainKey);
   const countries = setOf('operatesIn', searchable);
   const codes = setOf('naics', searchable, maxCodeLength);
+  const numbers = setOf('dunsNumbers', digitsOf, maxDunsLength);
   const lengths = codes && [...new Set([...codes].map(code => code.length))];
   const revenue = checkedRange(filter.actualRevenue, `${argument}.actualRevenue`);
   const momentum = checkedRange(filter.overallMomentum, `${argument}.overallMomentum`);
@@ -78,14 +83,17 @@ function prepare(filter: CompanyFilter, argument: string) {
     (countries === undefined || present(company.operatesIn).some(country => countries.has(country))) &&
     (codes === undefined ||
       present(company.naics).some(({ code }) => lengths?.some(length => codes.has(code.slice(0, length))))) &&
+    (numbers === undefined || present(company.dunsNumbers).some(number => numbers.has(digitsOf(number)))) &&
     (revenue === undefined || isWithin(company.actualRevenue, revenue)) &&
     (momentum === undefined || isWithin(company.overallMomentum, momentum)) &&
     (text === undefined || searchText(company).includes(text));
-  const lists = [domains, countries, codes].map(values => values && [...values].sort());
+  const lists = [domains, countries, codes, numbers].map(values => values && [...values].sort());
   return {
     /** Short, and equal for filters that mean the same. */
     key: hash('sha256', JSON.stringify([text, ...lists, revenue, momentum])),
-    matchesAll: [text, domains, countries, codes, revenue, momentum].every(condition => condition === undefined),
+    matchesAll: [text, domains, countries, codes, numbers, revenue, momentum].every(
+      condition => condition === undefined,
+    ),
     /** The companies that match, in the order of the list. One pass with a few look-ups per company, however long the filter is. */
     from: (companies: Companies): Companies => companies.filter(matches),
   };

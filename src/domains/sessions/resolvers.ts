@@ -3,6 +3,8 @@ import type { Context } from '../../context.js';
 import { BadUserInput, Forbidden } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import { plainText, wholeText } from '../../graphql/input.js';
+import { timeNow } from '../../lib/clock.js';
+import { iso } from '../../lib/time.js';
 import { embedSessionWrite } from './client.js';
 
 const maxEmailLength = 320;
@@ -14,6 +16,12 @@ export const sessionsResolvers: Resolvers = {
     viewer: (_, __, { credentialIfAny, teams }) =>
       credentialIfAny === undefined ? null : viewerOf(credentialIfAny, teams),
     capabilities: (_, __, { capabilities }) => capabilities,
+  },
+  Viewer: {
+    usage(_, __, { identity: { usage }, metadata }) {
+      metadata.forbidCaching();
+      return usage === undefined ? null : { ...usage, resetAt: iso(timeNow() + usage.resetSeconds * 1_000) };
+    },
   },
   Mutation: {
     async signIn(_, { input }, { session, teams, metadata }) {

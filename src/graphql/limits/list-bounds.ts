@@ -9,6 +9,7 @@ export const listBounds = {
   'CompanyFilter.domains': maxDomains,
   'CompanyFilter.operatesIn': 300,
   'CompanyFilter.naics': 1_000,
+  'CompanyFilter.dunsNumbers': 1_000,
   'CompanySelection.domains': maxDomains,
   'EventFilter.affectedDatapoints': maxNames,
   'EventFilter.alertTypes': maxNames,

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
 import type { ClientLimits } from '../../auth/teams.js';
 import type { Config } from '../../config/config.js';
+import type { RateLimitUsage } from '../../context.js';
 import { type RedisClient, RedisCounter } from '../../data/redis.js';
 import { atMost } from '../../lib/memory-budget.js';
 import { networkOf } from '../../lib/network.js';
@@ -10,12 +11,7 @@ import { andThen, type MaybePromise } from '../../lib/run.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
 /** The result of counting a request. Where two limits apply, that of the tighter one. */
-export interface Verdict {
-  readonly limit: number;
-  /** Requests left, as far as this process knows. */
-  readonly remaining: number;
-  /** Until the limit is reset, in seconds. */
-  readonly resetSeconds: number;
+export interface Verdict extends RateLimitUsage {
   readonly isOver: boolean;
 }
 

@@ -148,9 +148,8 @@ export class Clients {
     }
     // Also when it is never answered.
     for (const wait of [11_000, 30_000]) setTimeout(() => read('name', 1), wait);
-    const seen = await this.ask(gateway, 'write', writes[what], { market }, this.credential(account), {
-      leavesAfterMs,
-    });
+    const options = { leavesAfterMs };
+    const seen = await this.ask(gateway, 'write', writes[what], { market }, this.credential(account), options);
     seen.isDone = seen.isWhole && seen.body?.errors === undefined && seen.body?.data != null;
     if (racesAfterMs !== undefined) for (const next of [0, 1, 2]) setTimeout(() => read('name', next), 1 + next);
   }
@@ -202,13 +201,9 @@ export class Clients {
 
   async #join(listener) {
     for (let tries = 0; listener.isListening; tries += 1) {
-      const { body, isWhole } = await this.ask(
-        this.pick(listener.via + tries),
-        'list',
-        list,
-        { [listener.isFromEnd ? 'last' : 'first']: listener.first },
-        this.credential(listener.account),
-      );
+      const size = { [listener.isFromEnd ? 'last' : 'first']: listener.first };
+      const gateway = this.pick(listener.via + tries);
+      const { body, isWhole } = await this.ask(gateway, 'list', list, size, this.credential(listener.account));
       const events = isWhole && body?.errors === undefined && body?.data?.events;
       if (events) {
         const shown = events.nodes.map(({ title }) => numberIn(title));
@@ -228,13 +223,8 @@ export class Clients {
         if (update == null) return errors;
         listener.cursor = update.cursor;
         this.fleet.note({ heard: update, by: listener.at, via: listener.gateway });
-        if (update.event !== null)
-          part.heard.push({
-            id: update.event.id,
-            number: numberIn(update.event.title),
-            account: update.event.title.split(' ')[0],
-            at: now(),
-          });
+        const { id, title } = update.event ?? {};
+        if (title) part.heard.push({ id, number: numberIn(title), account: title.split(' ')[0], at: now() });
         if (update.gap) part.hasGap = true;
       };
       listener.connections += 1;
@@ -283,22 +273,16 @@ export class Clients {
         if (json !== undefined) receive(JSON.parse(json));
       }
     };
-    const asked = this.ask(gateway, 'stream', query, variables, credential, {
-      headers: { accept: 'text/event-stream' },
-      leavesAfterMs: 1e9,
-      onText,
-    });
+    const options = { headers: { accept: 'text/event-stream' }, leavesAfterMs: 1e9, onText };
+    const asked = this.ask(gateway, 'stream', query, variables, credential, options);
     listener.leave = this.requests.at(-1).leave;
     return asked;
   }
 
   #overWebSocket(gateway, listener, payload, credential, receive) {
     return new Promise(resolve => {
-      const options = {
-        headers: credential.headers,
-        createConnection: () => connectTo({ host: gateway }),
-        perMessageDeflate: false,
-      };
+      const createConnection = () => connectTo({ host: gateway });
+      const options = { headers: credential.headers, createConnection, perMessageDeflate: false };
       const socket = new WebSocket('ws://gateway.test/graphql', 'graphql-transport-ws', options);
       const send = message => socket.send(JSON.stringify(message));
       const end = () => {

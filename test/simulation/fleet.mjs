@@ -131,16 +131,10 @@ const trouble = kind =>
     ({ service }, { share }) => (service.trouble = { kind, share }),
     ({ service }) => (service.trouble = undefined),
   );
-const receiver = mode =>
-  during(
-    ({ service }) => (service.receiver = mode),
-    ({ service }) => (service.receiver = 'ok'),
-  );
-const refusing = words =>
-  during(
-    ({ redis }) => redis.refuseWrites(words),
-    ({ redis }) => redis.refuseWrites(undefined),
-  );
+const receives = mode => fleet => (fleet.service.receiver = mode);
+const receiver = mode => during(receives(mode), receives('ok'));
+const refuses = words => fleet => fleet.redis.refuseWrites(words);
+const refusing = words => during(refuses(words), refuses(undefined));
 
 /** What clients and the world do. */
 export const operations = {

@@ -97,21 +97,14 @@ class Origin {
   send(
     prefix: string,
     { method, path: ownPath, body }: UpstreamRequest,
-    { credential, metadata }: CallAuth,
+    { credential, metadata: { operation } }: CallAuth,
     span: Span | undefined,
     exchange: Exchange,
   ): void {
     const path = prefix + ownPath;
     const sent = credential && toUpstreamAuth(credential, path);
     // Names and values in turn.
-    const own = [
-      'accept',
-      'application/json',
-      'accept-encoding',
-      readableEncodings,
-      'x-request-id',
-      metadata.operation.id,
-    ];
+    const own = ['accept', 'application/json', 'accept-encoding', readableEncodings, 'x-request-id', operation.id];
     const headers = own.concat(sent?.header ?? []);
     if (span !== undefined) headers.push(...Object.entries(span.headers()).flat());
     if (body !== undefined) headers.push('content-type', 'application/json');

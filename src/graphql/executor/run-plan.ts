@@ -114,8 +114,7 @@ class PlanExecution {
 
   #result(): PlanResult {
     const data = this.#isNulled ? null : this.#data;
-    const deferred =
-      this.#deferred.length === 0 ? this.#deferred : this.#deferred.filter(({ at }) => !this.#isBelowNull(at));
+    const deferred = this.#deferred.filter(({ at }) => !this.#isBelowNull(at));
     // A fragment without data is a failed one only with an error.
     if (data === null && this.#errors.length === 0) this.#errors.push(moreErrors);
     const { counted } = this.#input;
@@ -167,27 +166,25 @@ class PlanExecution {
     if (!isIterableObject(values)) {
       throw new GraphQLError(`Expected Iterable, but did not find one for field "${coordinateOf(field)}".`);
     }
-    if (item.kind === 'leaf' && item.isText && Array.isArray(values) && values.every(isText)) {
-      this.#length += values.length + 2;
-      for (const text of values) this.#length += lengthOf(text);
+    if (
+      item.kind === 'leaf' &&
+      item.isText &&
+      Array.isArray(values) &&
+      values.every(value => typeof value === 'string')
+    ) {
+      this.#length += values.reduce((sum, text) => sum + lengthOf(text), values.length + 2);
       return values;
     }
     const items: unknown[] = [];
     const container = items as unknown as Container;
+    const { nonNull } = item;
     let index = 0;
     for (const value of values) {
       if (isLeftOut(value)) {
         this.#report(new RecordLeftOut(value.$leftOut), field, prev);
         continue;
       }
-      const at: ResponsePosition = {
-        prev,
-        key: index,
-        typename: undefined,
-        nonNull: item.nonNull,
-        container,
-        isNulled: false,
-      };
+      const at: ResponsePosition = { prev, key: index, typename: undefined, nonNull, container, isNulled: false };
       index += 1;
       try {
         items.push(this.#valueAt(field, item, at, value));
@@ -352,8 +349,6 @@ class PlanExecution {
 function coordinateOf({ parentType, definition }: FieldPlan): string {
   return `${parentType.name}.${definition.name}`;
 }
-
-const isText = (value: unknown): value is string => typeof value === 'string';
 
 /** Only what a resolver returned may hold a promise of a library: to look for `then` in all values takes longer than to complete most of them. */
 function isPromise(value: unknown, isResolved: boolean): value is PromiseLike<unknown> {

@@ -23,7 +23,7 @@ const operator = 'operator';
  * @returns whether those of the start are read.
  */
 export function prepareKnownDocuments({ manifest, documentChecks, warn }: KnownDocumentsDeps): () => boolean {
-  let isPrepared = false;
+  let isPrepared = manifest === undefined;
   let known: ReadonlyMap<string, DocumentNode> = new Map();
 
   function read(hash: string, text: string): DocumentNode | undefined {
@@ -49,12 +49,7 @@ export function prepareKnownDocuments({ manifest, documentChecks, warn }: KnownD
     }
   }
 
-  async function prepareAll(): Promise<void> {
-    if (manifest !== undefined) await prepareManifest(manifest.current);
-    isPrepared = true;
-  }
-
   manifest?.onReload(() => void prepareManifest(manifest.current));
-  void prepareAll();
+  if (manifest !== undefined) void prepareManifest(manifest.current).then(() => (isPrepared = true));
   return () => isPrepared;
 }

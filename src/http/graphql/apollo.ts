@@ -201,10 +201,7 @@ function createApolloPlugin(
             return inPlaceOfData(inParts, new HeaderMap([['content-type', partsContentType]]));
           }
           // Errors first, as Apollo has them.
-          const whole: FormattedResult & { readonly data: unknown } = {
-            errors: errors && formatAll(errors, context),
-            data,
-          };
+          const whole: FormattedResult & { data?: unknown } = { errors: errors && formatAll(errors, context), data };
           complete(whole, metadata);
           // What stands beside the data is not counted.
           if ((whole.errors ?? whole.extensions) !== undefined) counted.length = Number.NaN;

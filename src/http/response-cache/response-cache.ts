@@ -198,13 +198,10 @@ function isCandidate(state: RequestState): boolean {
 const replaced = new Set(['vary', 'cache-control', 'etag', 'content-length']);
 
 /** The headers to store. Those of the state belong to this one request. */
-function headersToStore(reply: FastifyReply): HeaderList {
-  const list: HeaderList = [];
-  for (const [name, value] of Object.entries(reply.getHeaders())) {
-    if (value !== undefined && !replaced.has(name)) list.push(name, value);
-  }
-  return list;
-}
+const headersToStore = (reply: FastifyReply): HeaderList =>
+  Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
+    value === undefined || replaced.has(name) ? [] : [name, value],
+  );
 
 function startFlight(scope: Scope, key: ScopedKey, version: string): ResponseInFlight {
   let settle: ResponseInFlight['settle'] = () => {};

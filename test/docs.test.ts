@@ -1,7 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { buildSchema, isObjectType } from 'graphql';
+import {
+  buildSchema,
+  concatAST,
+  isObjectType,
+  KnownDirectivesRule,
+  parse as parseGraphQL,
+  specifiedRules,
+  validate,
+} from 'graphql';
 import { parse } from 'yaml';
 import {
   BadUserInput,
@@ -25,6 +33,11 @@ const documents = [
     .filter(file => file.endsWith('.md'))
     .map(file => `docs/${file}`),
 ];
+
+const filesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map(file => `${folder}/${file}`)
+    .filter(file => /\.(?:graphql|tsx?|mjs|py|sh)$/.test(file) && !/node_modules|\/gql\/|\/dist\/|\/test\//.test(file));
 
 test.each(['docs/frontends.md', 'examples/console/src/graphql/cache.ts'])(
   '%s has a key for no type with an id that is no Node',
@@ -51,6 +64,37 @@ describe('every document', () => {
     );
     expect([...paths, ...links].filter(path => !existsSync(path))).toEqual([]);
   });
+});
+
+/** The operations in texts of guides and programs: in blocks and files of GraphQL, in templates of `gql` and `graphql`, and in strings. */
+function operationsIn(file: string, text: string): string[] {
+  if (file.endsWith('.graphql')) return [text];
+  const places = [
+    /^```graphql\n(.*?)^```$/gms,
+    /`(\s*(?:query|mutation|subscription|fragment) (?:[\w ]*[({$]|\w+ on ).*?)`/gs,
+    /graphql\.sh '([^']+)'/g,
+    /(?:'|subscribe\.py ")((?:query|mutation|subscription) ?\w* ?[({][^'"\n]*\})['"]/g,
+  ];
+  return places.flatMap(place => [...text.matchAll(place)].map(([, found = '']) => found.replaceAll('$MARKET', '1')));
+}
+
+test('every operation of the guides, examples, console and tools is one of the released schema', () => {
+  const released = buildSchema(read('docs/schema.released.graphql'));
+  // Directives of clients.
+  const rules = specifiedRules.filter(rule => rule !== KnownDirectivesRule);
+  // docs/frontends.md is cut from the console.
+  const guides = documents.filter(file => file !== 'docs/frontends.md');
+  const found = [...guides, ...['examples', 'operations'].flatMap(filesIn)].map(file => ({
+    isConsole: file.startsWith('examples/console/'),
+    parts: operationsIn(file, read(file)).map(text => parseGraphQL(text)),
+  }));
+  const [ofConsole, others] = [true, false].map(is =>
+    found.filter(({ isConsole }) => is === isConsole).flatMap(({ parts }) => parts),
+  );
+  // Fragments of the console stand in other files.
+  const whole = [ofConsole ?? [], ...(others ?? []).map(part => [part])];
+  expect(Math.min(whole.length, ofConsole?.length ?? 0)).toBeGreaterThan(30);
+  for (const parts of whole) expect(validate(released, concatAST(parts), rules)).toEqual([]);
 });
 
 test.each(documents)('%s links only to headings that exist', document => {

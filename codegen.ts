@@ -43,6 +43,7 @@ const config: CodegenConfig = {
           ReviewCompaniesPayload: '../domains/discovery/model.js#ReviewedMarket',
           SearchKeywords: '../domains/discovery/model.js#SearchKeywords',
           SearchCriteria: '../domains/discovery/model.js#SearchCriteria',
+          Watch: '../domains/watches/model.js#Watch',
           Topic: '../domains/markets/model.js#MarketTopic',
           TopicGroup: '../domains/markets/model.js#MarketTopicGroup',
         },

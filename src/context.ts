@@ -14,6 +14,7 @@ import { createEventsLoaders } from './domains/events/loaders.js';
 import type { Exports } from './domains/exports/exports.js';
 import { createMarketsLoaders } from './domains/markets/client.js';
 import type { Sessions } from './domains/sessions/sessions.js';
+import type { Watches } from './domains/watches/watches.js';
 import { Unauthenticated } from './errors.js';
 import { ResponseMetadata } from './observability/response-metadata.js';
 
@@ -33,6 +34,7 @@ export interface Services extends WriterDeps {
   readonly polling: Polling;
   readonly sessions: Sessions;
   readonly exports: Exports;
+  readonly watches: Watches;
   readonly keywordSuggestionPath: string | undefined;
   readonly capabilities: Capabilities;
 }

@@ -68,9 +68,13 @@ export class Abandoned extends Error {
 /** The client sent an invalid argument. `argument` is its path within the operation's arguments: `filter.from`. */
 export class BadUserInput extends GatewayError {
   readonly code = 'BAD_USER_INPUT';
+  readonly argument: string;
+  readonly reason: string;
 
-  constructor(argument: string, message: string) {
-    super(`${argument}: ${message}`, { argument });
+  constructor(argument: string, reason: string) {
+    super(`${argument}: ${reason}`, { argument });
+    this.argument = argument;
+    this.reason = reason;
   }
 }
 

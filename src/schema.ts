@@ -7,6 +7,7 @@ import { eventsNodes, eventsResolvers } from './domains/events/resolvers.js';
 import { exportsNodes, exportsResolvers } from './domains/exports/resolvers.js';
 import { marketsNodes, marketsResolvers } from './domains/markets/resolvers.js';
 import { sessionsResolvers } from './domains/sessions/resolvers.js';
+import { watchesResolvers } from './domains/watches/resolvers.js';
 import { costsOf } from './graphql/limits/cost.js';
 import { createNodeResolvers } from './graphql/node.js';
 import { scalars } from './graphql/scalars.js';
@@ -34,6 +35,7 @@ export function createSchema(): GraphQLSchema {
       discoveryResolvers,
       sessionsResolvers,
       exportsResolvers,
+      watchesResolvers,
       createNodeResolvers({ ...eventsNodes, ...marketsNodes, ...companiesNodes, ...discoveryNodes, ...exportsNodes }),
     ],
     resolverValidationOptions: { requireResolversToMatchSchema: 'error' },

@@ -20,12 +20,15 @@ import { connectRedis, databaseOf, faultsOfRedis, firstContact, followClock, pat
 import { fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
 import { createStartedRuns } from './data/started-runs.js';
 import { createUpstream } from './data/upstream/upstream.js';
+import { watchedJob } from './domains/discovery/feed.js';
 import { createEventsClient } from './domains/events/client.js';
-import { createBackfillLimiter } from './domains/events/feed.js';
+import { createBackfillLimiter, watchedEvents } from './domains/events/feed.js';
 import { type ExportsSeams, openExports } from './domains/exports/exports.js';
 import { createSignInAttempts } from './domains/sessions/attempts.js';
 import { createRevocations } from './domains/sessions/revocations.js';
 import { createSessions } from './domains/sessions/sessions.js';
+import { localWatchStore, redisWatchStore } from './domains/watches/store.js';
+import { Watches } from './domains/watches/watches.js';
 import { type Manifest, readManifest } from './graphql/limits/documents.js';
 import { cacheBytes } from './lib/heap.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
@@ -105,12 +108,23 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   const polling = createPolling({ store, intervalMs, telemetry });
   const report = (error: unknown) => log.error({ err: error }, 'The outcome of an export could not be recorded');
   const exports = await openExports(config, { redis: exportsRedis, signer, sealer, telemetry, report }, seams);
+  const scopeOf = createScoper(config.sessionSecrets[0]);
+  const watches = new Watches({
+    store: shared === undefined ? localWatchStore() : redisWatchStore(shared, sealer),
+    teams,
+    follow: (subject, after) =>
+      subject.kind === 'events'
+        ? watchedEvents(services, subject.query, after)
+        : watchedJob(services, subject.marketId, subject.phase, after),
+    prepare: (team, endpoint, credential) => exports.sender.prepare(team, endpoint, credential),
+    report: error => log.warn({ err: error }, 'A watch ended before its lease'),
+  });
   const services: Services = {
     upstream,
     cache: new Cache(tiers, generations, telemetry),
     telemetry,
     startedRuns: createStartedRuns(shared, telemetry),
-    scopeOf: createScoper(config.sessionSecrets[0]),
+    scopeOf,
     acceptedScopes,
     events: createEventsClient(config.eventsSearchParam),
     beginBackfill: createBackfillLimiter(budget),
@@ -123,8 +137,10 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
       telemetry,
       cookieHost: base === undefined ? undefined : (config.cookieHost ?? new URL(base).host),
       service: serviceName(config.upstream),
+      onEnd: credential => watches.endOf(scopeOf(credential)),
     }),
     exports,
+    watches,
     keywordSuggestionPath: config.keywordSuggestionPath,
     capabilities: {
       eventSearch: config.eventsSearchParam !== undefined,
@@ -152,6 +168,7 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
     /** Waits for running exports and polls, and closes every connection. */
     async close(): Promise<void> {
       clearInterval(judging);
+      await watches.close();
       await exports.sender.idle();
       await polling.close();
       await upstream.close();

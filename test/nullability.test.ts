@@ -15,6 +15,7 @@ const maybeNull = new Set([
   'Market.company',
   'Company.esg',
   'Export.endpoint',
+  'Watch.endpoint',
   'Export.market',
   'Export.result',
   'Export.retriedBy',

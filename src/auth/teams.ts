@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../config/configuration-error.js';
+import { Forbidden } from '../errors.js';
 import { readTextFile } from '../lib/read-file.js';
 import { type Credential, hashOfKey } from './credentials.js';
 
@@ -154,6 +155,17 @@ export function createTeams(list: TeamList | undefined) {
       return byMember.get(member)?.admins.some(admin => admin === member) ?? false;
     },
   };
+}
+
+/** The storage key of the team that a client must have. @throws Forbidden */
+export function requiredTeamOf(teams: Teams, credential: Credential): TeamKey {
+  const team = teams.teamOf(credential);
+  if (team !== null) return team.key;
+  const reason =
+    credential.kind === 'apiKey' || credential.kind === 'cookie'
+      ? 'This client belongs to no team; the operator of the gateway assigns clients to teams in TEAMS_FILE'
+      : 'Only API keys and signed-in users belong to teams';
+  throw new Forbidden(`${reason}. Export endpoints, exports and watches belong to a team`);
 }
 
 /** The entry of a credential in a teams file; undefined where it cannot have one. */

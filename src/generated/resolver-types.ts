@@ -6,6 +6,7 @@ import type { ExportRecord as ExportRecordModel, Endpoint as EndpointModel } fro
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
 import type { EventUpdate as EventUpdateModel } from '../domains/events/updates.js';
 import type { Market as MarketModel, MarketTopic as MarketTopicModel, MarketTopicGroup as MarketTopicGroupModel } from '../domains/markets/model.js';
+import type { Watch as WatchModel } from '../domains/watches/model.js';
 import type { Context } from '../context.js';
 export type Omit<T, K extends keyof T> = Pick<T, Exclude<keyof T, K>>;
 export type RequireFields<T, K extends keyof T> = Omit<T, K> & { [P in K]-?: NonNullable<T[P]> };
@@ -205,6 +206,8 @@ export type ResolversTypes = {
   RegisterExportEndpointPayload: ResolverTypeWrapper<Omit<Types.RegisterExportEndpointPayload, 'endpoint'> & { endpoint: ResolversTypes['ExportEndpoint'] }>;
   RelevantEntity: ResolverTypeWrapper<Types.RelevantEntity>;
   RelevantEntityType: Types.RelevantEntityType;
+  RenewWatchInput: Types.RenewWatchInput;
+  RenewWatchPayload: ResolverTypeWrapper<Omit<Types.RenewWatchPayload, 'watch'> & { watch: ResolversTypes['Watch'] }>;
   RetryExportInput: Types.RetryExportInput;
   ReviewCompaniesInput: Types.ReviewCompaniesInput;
   ReviewCompaniesPayload: ResolverTypeWrapper<ReviewedMarketModel>;
@@ -225,6 +228,8 @@ export type ResolversTypes = {
   SignOutPayload: ResolverTypeWrapper<Types.SignOutPayload>;
   StartDiscoveryInput: Types.StartDiscoveryInput;
   StartDiscoveryResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['StartDiscoveryResult']>;
+  StopWatchingInput: Types.StopWatchingInput;
+  StopWatchingPayload: ResolverTypeWrapper<Omit<Types.StopWatchingPayload, 'watch'> & { watch: ResolversTypes['Watch'] }>;
   String: ResolverTypeWrapper<Types.Scalars['String']['output']>;
   Subscription: ResolverTypeWrapper<Record<PropertyKey, never>>;
   SuggestKeywordsInput: Types.SuggestKeywordsInput;
@@ -240,6 +245,12 @@ export type ResolversTypes = {
   Vector: ResolverTypeWrapper<Types.Scalars['Vector']['output']>;
   VectorIndex: ResolverTypeWrapper<Types.VectorIndex>;
   Viewer: ResolverTypeWrapper<Types.Viewer>;
+  Watch: ResolverTypeWrapper<WatchModel>;
+  WatchDelivery: ResolverTypeWrapper<Types.WatchDelivery>;
+  WatchEventsInput: Types.WatchEventsInput;
+  WatchEventsPayload: ResolverTypeWrapper<Omit<Types.WatchEventsPayload, 'watch'> & { watch: ResolversTypes['Watch'] }>;
+  WatchJobInput: Types.WatchJobInput;
+  WatchJobPayload: ResolverTypeWrapper<Omit<Types.WatchJobPayload, 'watch'> & { watch: ResolversTypes['Watch'] }>;
 };
 
 /** Mapping between all available schema types and the resolvers parents */
@@ -323,6 +334,8 @@ export type ResolversParentTypes = {
   RegisterExportEndpointInput: Types.RegisterExportEndpointInput;
   RegisterExportEndpointPayload: Omit<Types.RegisterExportEndpointPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
   RelevantEntity: Types.RelevantEntity;
+  RenewWatchInput: Types.RenewWatchInput;
+  RenewWatchPayload: Omit<Types.RenewWatchPayload, 'watch'> & { watch: ResolversParentTypes['Watch'] };
   RetryExportInput: Types.RetryExportInput;
   ReviewCompaniesInput: Types.ReviewCompaniesInput;
   ReviewCompaniesPayload: ReviewedMarketModel;
@@ -342,6 +355,8 @@ export type ResolversParentTypes = {
   SignOutPayload: Types.SignOutPayload;
   StartDiscoveryInput: Types.StartDiscoveryInput;
   StartDiscoveryResult: ResolversUnionTypes<ResolversParentTypes>['StartDiscoveryResult'];
+  StopWatchingInput: Types.StopWatchingInput;
+  StopWatchingPayload: Omit<Types.StopWatchingPayload, 'watch'> & { watch: ResolversParentTypes['Watch'] };
   String: Types.Scalars['String']['output'];
   Subscription: Record<PropertyKey, never>;
   SuggestKeywordsInput: Types.SuggestKeywordsInput;
@@ -356,6 +371,12 @@ export type ResolversParentTypes = {
   Vector: Types.Scalars['Vector']['output'];
   VectorIndex: Types.VectorIndex;
   Viewer: Types.Viewer;
+  Watch: WatchModel;
+  WatchDelivery: Types.WatchDelivery;
+  WatchEventsInput: Types.WatchEventsInput;
+  WatchEventsPayload: Omit<Types.WatchEventsPayload, 'watch'> & { watch: ResolversParentTypes['Watch'] };
+  WatchJobInput: Types.WatchJobInput;
+  WatchJobPayload: Omit<Types.WatchJobPayload, 'watch'> & { watch: ResolversParentTypes['Watch'] };
 };
 
 export type CostDirectiveArgs = {
@@ -770,14 +791,18 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   exportMarketToEndpoint?: Resolver<ResolversTypes['ExportResult'], ParentType, ContextType, RequireFields<Types.MutationExportMarketToEndpointArgs, 'input'>>;
   publishMarket?: Resolver<ResolversTypes['PublishMarketPayload'], ParentType, ContextType, RequireFields<Types.MutationPublishMarketArgs, 'input'>>;
   registerExportEndpoint?: Resolver<ResolversTypes['RegisterExportEndpointPayload'], ParentType, ContextType, RequireFields<Types.MutationRegisterExportEndpointArgs, 'input'>>;
+  renewWatch?: Resolver<ResolversTypes['RenewWatchPayload'], ParentType, ContextType, RequireFields<Types.MutationRenewWatchArgs, 'input'>>;
   retryExport?: Resolver<ResolversTypes['ExportResult'], ParentType, ContextType, RequireFields<Types.MutationRetryExportArgs, 'input'>>;
   reviewCompanies?: Resolver<ResolversTypes['ReviewCompaniesPayload'], ParentType, ContextType, RequireFields<Types.MutationReviewCompaniesArgs, 'input'>>;
   rotateExportEndpointSecret?: Resolver<ResolversTypes['RotateExportEndpointSecretPayload'], ParentType, ContextType, RequireFields<Types.MutationRotateExportEndpointSecretArgs, 'input'>>;
   signIn?: Resolver<ResolversTypes['SignInPayload'], ParentType, ContextType, RequireFields<Types.MutationSignInArgs, 'input'>>;
   signOut?: Resolver<ResolversTypes['SignOutPayload'], ParentType, ContextType>;
   startDiscovery?: Resolver<ResolversTypes['StartDiscoveryResult'], ParentType, ContextType, RequireFields<Types.MutationStartDiscoveryArgs, 'input'>>;
+  stopWatching?: Resolver<ResolversTypes['StopWatchingPayload'], ParentType, ContextType, RequireFields<Types.MutationStopWatchingArgs, 'input'>>;
   testExportEndpoint?: Resolver<ResolversTypes['ExportResult'], ParentType, ContextType, RequireFields<Types.MutationTestExportEndpointArgs, 'input'>>;
   updateExportEndpoint?: Resolver<ResolversTypes['UpdateExportEndpointPayload'], ParentType, ContextType, RequireFields<Types.MutationUpdateExportEndpointArgs, 'input'>>;
+  watchEvents?: Resolver<ResolversTypes['WatchEventsPayload'], ParentType, ContextType, RequireFields<Types.MutationWatchEventsArgs, 'input'>>;
+  watchJob?: Resolver<ResolversTypes['WatchJobPayload'], ParentType, ContextType, RequireFields<Types.MutationWatchJobArgs, 'input'>>;
 };
 
 export type NaicsCodeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['NaicsCode'] = ResolversParentTypes['NaicsCode']> = {
@@ -848,6 +873,7 @@ export type QueryResolvers<ContextType = Context, ParentType extends ResolversPa
   suggestKeywords?: Resolver<ResolversTypes['SuggestKeywordsPayload'], ParentType, ContextType, RequireFields<Types.QuerySuggestKeywordsArgs, 'input'>>;
   suggestMarkets?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType, RequireFields<Types.QuerySuggestMarketsArgs, 'keyword'>>;
   viewer?: Resolver<Types.Maybe<ResolversTypes['Viewer']>, ParentType, ContextType>;
+  watches?: Resolver<ReadonlyArray<ResolversTypes['Watch']>, ParentType, ContextType>;
 };
 
 export type RegisterExportEndpointPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['RegisterExportEndpointPayload'] = ResolversParentTypes['RegisterExportEndpointPayload']> = {
@@ -859,6 +885,10 @@ export type RelevantEntityResolvers<ContextType = Context, ParentType extends Re
   entityType?: Resolver<Types.Maybe<ResolversTypes['RelevantEntityType']>, ParentType, ContextType>;
   name?: Resolver<Types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   propertySource?: Resolver<Types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type RenewWatchPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['RenewWatchPayload'] = ResolversParentTypes['RenewWatchPayload']> = {
+  watch?: Resolver<ResolversTypes['Watch'], ParentType, ContextType>;
 };
 
 export type ReviewCompaniesPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ReviewCompaniesPayload'] = ResolversParentTypes['ReviewCompaniesPayload']> = {
@@ -923,6 +953,10 @@ export type StartDiscoveryResultResolvers<ContextType = Context, ParentType exte
   __resolveType: TypeResolveFn<'DiscoveryAlreadyRunning' | 'DiscoveryStarted', ParentType, ContextType>;
 };
 
+export type StopWatchingPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['StopWatchingPayload'] = ResolversParentTypes['StopWatchingPayload']> = {
+  watch?: Resolver<ResolversTypes['Watch'], ParentType, ContextType>;
+};
+
 export type SubscriptionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Subscription'] = ResolversParentTypes['Subscription']> = {
   eventUpdates?: SubscriptionResolver<ResolversTypes['EventUpdate'], "eventUpdates", ParentType, ContextType, Partial<Types.SubscriptionEventUpdatesArgs>>;
   exportProgress?: SubscriptionResolver<ResolversTypes['Export'], "exportProgress", ParentType, ContextType, RequireFields<Types.SubscriptionExportProgressArgs, 'exportId'>>;
@@ -977,6 +1011,27 @@ export type ViewerResolvers<ContextType = Context, ParentType extends ResolversP
   name?: Resolver<Types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   team?: Resolver<Types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   usage?: Resolver<Types.Maybe<ResolversTypes['Usage']>, ParentType, ContextType>;
+};
+
+export type WatchResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Watch'] = ResolversParentTypes['Watch']> = {
+  cursor?: Resolver<Types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  endpoint?: Resolver<Types.Maybe<ResolversTypes['ExportEndpoint']>, ParentType, ContextType>;
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  lastDelivery?: Resolver<Types.Maybe<ResolversTypes['WatchDelivery']>, ParentType, ContextType>;
+  until?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+};
+
+export type WatchDeliveryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['WatchDelivery'] = ResolversParentTypes['WatchDelivery']> = {
+  at?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+  status?: Resolver<Types.Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+};
+
+export type WatchEventsPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['WatchEventsPayload'] = ResolversParentTypes['WatchEventsPayload']> = {
+  watch?: Resolver<ResolversTypes['Watch'], ParentType, ContextType>;
+};
+
+export type WatchJobPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['WatchJobPayload'] = ResolversParentTypes['WatchJobPayload']> = {
+  watch?: Resolver<ResolversTypes['Watch'], ParentType, ContextType>;
 };
 
 export type Resolvers<ContextType = Context> = {
@@ -1038,6 +1093,7 @@ export type Resolvers<ContextType = Context> = {
   Query?: QueryResolvers<ContextType>;
   RegisterExportEndpointPayload?: RegisterExportEndpointPayloadResolvers<ContextType>;
   RelevantEntity?: RelevantEntityResolvers<ContextType>;
+  RenewWatchPayload?: RenewWatchPayloadResolvers<ContextType>;
   ReviewCompaniesPayload?: ReviewCompaniesPayloadResolvers<ContextType>;
   RotateExportEndpointSecretPayload?: RotateExportEndpointSecretPayloadResolvers<ContextType>;
   ScoreCount?: ScoreCountResolvers<ContextType>;
@@ -1048,6 +1104,7 @@ export type Resolvers<ContextType = Context> = {
   SignInPayload?: SignInPayloadResolvers<ContextType>;
   SignOutPayload?: SignOutPayloadResolvers<ContextType>;
   StartDiscoveryResult?: StartDiscoveryResultResolvers<ContextType>;
+  StopWatchingPayload?: StopWatchingPayloadResolvers<ContextType>;
   Subscription?: SubscriptionResolvers<ContextType>;
   SuggestKeywordsPayload?: SuggestKeywordsPayloadResolvers<ContextType>;
   Topic?: TopicResolvers<ContextType>;
@@ -1057,6 +1114,10 @@ export type Resolvers<ContextType = Context> = {
   Vector?: GraphQLScalarType;
   VectorIndex?: VectorIndexResolvers<ContextType>;
   Viewer?: ViewerResolvers<ContextType>;
+  Watch?: WatchResolvers<ContextType>;
+  WatchDelivery?: WatchDeliveryResolvers<ContextType>;
+  WatchEventsPayload?: WatchEventsPayloadResolvers<ContextType>;
+  WatchJobPayload?: WatchJobPayloadResolvers<ContextType>;
 };
 
 export type DirectiveResolvers<ContextType = Context> = {

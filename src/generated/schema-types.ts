@@ -1088,6 +1088,11 @@ export type Mutation = {
    */
   readonly registerExportEndpoint?: Maybe<RegisterExportEndpointPayload>;
   /**
+   * Lets a watch last for 15 more minutes. Fails with `NOT_FOUND` if this client has no such watch, or if its lease has ended: then begin another one behind
+   * your last cursor. No upstream call.
+   */
+  readonly renewWatch?: Maybe<RenewWatchPayload>;
+  /**
    * Sends an export again whose outcome is `FAILED`, `REJECTED` or `UNKNOWN`. The retry is an export of its own with a new identifier. It goes to the same
    * endpoint and selects the companies in the same way, from the current data of the market. An export can be retried once; if the retry fails,
    * retry the retry. Otherwise the error is `CONFLICT`. Other errors and calls are those of `exportMarketToEndpoint`.
@@ -1118,6 +1123,8 @@ export type Mutation = {
    * error is `BAD_USER_INPUT`. If it says which members it rejects, the message lists all of them and `argument` is the first.
    */
   readonly startDiscovery?: Maybe<StartDiscoveryResult>;
+  /** Ends a watch of this client, and returns it. Fails with `NOT_FOUND` as `renewWatch` does. No upstream call. */
+  readonly stopWatching?: Maybe<StopWatchingPayload>;
   /**
    * Sends an export without companies to an endpoint, so that you can try it: `data` is empty, `meta.totalItems` is 0, `meta.isTest` is true and
    * `market` is `{ "id": 0, "name": "Test" }`. The placeholders in its URL get the user of the session, or an example for an API key. Errors are those of
@@ -1130,6 +1137,20 @@ export type Mutation = {
    * `FORBIDDEN`. Fails with `NOT_FOUND` if the team has no such endpoint. No upstream call.
    */
   readonly updateExportEndpoint?: Maybe<UpdateExportEndpointPayload>;
+  /**
+   * Sends events that are new or updated to an endpoint of the client's team, for 15 minutes: renew it before with `renewWatch`. The gateway reads with the credential
+   * of this client, and keeps it, sealed, no longer than the lease lasts. Each delivery is a POST with `{ "watch", "cursor", "gap", "changes" }`, where each change is
+   * `{ "kind", "event" }` as `eventUpdates` sends it, without embeddings; at most 100 changes, in order, signed as exports are. Answer with status 200 to 299 once you
+   * have stored the cursor; any other answer gets the same delivery again, with the same `webhook-id`, until the lease ends. It also ends when the service refuses
+   * the credential, when the client signs out or leaves its team, and when the endpoint is deleted. Fails with `NOT_FOUND` if the team has no such
+   * endpoint, and with `RATE_LIMITED` if it has 20 watches. No upstream call; the gateway then polls as for `eventUpdates`.
+   */
+  readonly watchEvents?: Maybe<WatchEventsPayload>;
+  /**
+   * Sends the state of the jobs of a market to an endpoint of the client's team, now and after each change, until all jobs have ended: as `watchEvents` does, but each
+   * change is `{ "marketId", "phase", "finished", "jobs" }`, a whole state. No upstream call; the gateway then polls as for `jobProgress`.
+   */
+  readonly watchJob?: Maybe<WatchJobPayload>;
 };
 
 
@@ -1170,6 +1191,12 @@ export type MutationRegisterExportEndpointArgs = {
 
 
 /** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
+export type MutationRenewWatchArgs = {
+  input: RenewWatchInput;
+};
+
+
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationRetryExportArgs = {
   input: RetryExportInput;
 };
@@ -1200,6 +1227,12 @@ export type MutationStartDiscoveryArgs = {
 
 
 /** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
+export type MutationStopWatchingArgs = {
+  input: StopWatchingInput;
+};
+
+
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationTestExportEndpointArgs = {
   input: TestExportEndpointInput;
 };
@@ -1208,6 +1241,18 @@ export type MutationTestExportEndpointArgs = {
 /** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationUpdateExportEndpointArgs = {
   input: UpdateExportEndpointInput;
+};
+
+
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
+export type MutationWatchEventsArgs = {
+  input: WatchEventsInput;
+};
+
+
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
+export type MutationWatchJobArgs = {
+  input: WatchJobInput;
 };
 
 /** An industry in the North American Industry Classification System (NAICS). */
@@ -1389,6 +1434,8 @@ export type Query = {
    * ended, it is null with the error `UNAUTHENTICATED`. No upstream call.
    */
   readonly viewer?: Maybe<Viewer>;
+  /** Watches of this client whose leases last. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call. */
+  readonly watches?: Maybe<ReadonlyArray<Watch>>;
 };
 
 
@@ -1522,6 +1569,21 @@ export type RelevantEntityType =
   | 'COUNTRY'
   /** A location. */
   | 'LOCATION';
+
+/** A watch to renew. */
+export type RenewWatchInput = {
+  /** The last cursor that you have stored. The watch sends again what it sent behind it. Left out or null: it goes on behind what the endpoint has taken. */
+  readonly after?: InputMaybe<Scalars['String']['input']>;
+  /** Identifier of the watch. */
+  readonly watch: Scalars['ID']['input'];
+};
+
+/** The watch that was renewed. */
+export type RenewWatchPayload = {
+  readonly __typename?: 'RenewWatchPayload';
+  /** The watch. */
+  readonly watch: Watch;
+};
 
 /** An export to send again. */
 export type RetryExportInput = {
@@ -1745,6 +1807,19 @@ export type StartDiscoveryInput = {
 /** Result of starting a discovery. */
 export type StartDiscoveryResult = DiscoveryAlreadyRunning | DiscoveryStarted;
 
+/** A watch to end. */
+export type StopWatchingInput = {
+  /** Identifier of the watch. */
+  readonly watch: Scalars['ID']['input'];
+};
+
+/** The watch that has ended. */
+export type StopWatchingPayload = {
+  readonly __typename?: 'StopWatchingPayload';
+  /** The watch. */
+  readonly watch: Watch;
+};
+
 /** Live updates, over WebSocket (`graphql-transport-ws`) or as `multipart/mixed;subscriptionSpec=1.0` at `/graphql`, or as Server-Sent Events at `/graphql/stream`. */
 export type Subscription = {
   readonly __typename?: 'Subscription';
@@ -1914,4 +1989,62 @@ export type Viewer = {
    * where nothing is limited, and on a WebSocket or an event stream.
    */
   readonly usage?: Maybe<Usage>;
+};
+
+/** What a client is sent at an endpoint of its team, for as long as it renews it. */
+export type Watch = {
+  readonly __typename?: 'Watch';
+  /** Behind which it continues: the cursor of the last delivery that the endpoint has taken. Null until the first one is known. */
+  readonly cursor?: Maybe<Scalars['String']['output']>;
+  /** Where it is sent to. Null after the endpoint was deleted, which ends the watch. */
+  readonly endpoint?: Maybe<ExportEndpoint>;
+  /** Identifier, in each delivery as `watch`. */
+  readonly id: Scalars['ID']['output'];
+  /** The last delivery. Null if there was none. */
+  readonly lastDelivery?: Maybe<WatchDelivery>;
+  /** When its lease ends. */
+  readonly until: Scalars['DateTime']['output'];
+};
+
+/** A delivery of a watch. */
+export type WatchDelivery = {
+  readonly __typename?: 'WatchDelivery';
+  /** When it ended. */
+  readonly at: Scalars['DateTime']['output'];
+  /** Status of the answer. Null if there was none. */
+  readonly status?: Maybe<Scalars['Int']['output']>;
+};
+
+/** Events to watch. */
+export type WatchEventsInput = {
+  /** The cursor behind which to begin: of a delivery, of `eventUpdates` or `updatesCursor`, with the same filter. Left out or null: the watch begins now. */
+  readonly after?: InputMaybe<Scalars['String']['input']>;
+  /** Name of the endpoint. */
+  readonly endpoint: Scalars['String']['input'];
+  /** Which events to send, without `from` and `to`. Left out or null: events with likelihood and severity 2 to 3. */
+  readonly filter?: InputMaybe<EventFilter>;
+};
+
+/** The watch that has begun. */
+export type WatchEventsPayload = {
+  readonly __typename?: 'WatchEventsPayload';
+  /** The watch. */
+  readonly watch: Watch;
+};
+
+/** Jobs to watch. */
+export type WatchJobInput = {
+  /** Name of the endpoint. */
+  readonly endpoint: Scalars['String']['input'];
+  /** Market identifier, a whole number. */
+  readonly marketId: Scalars['ID']['input'];
+  /** Phase of the jobs. */
+  readonly phase: JobPhase;
+};
+
+/** The watch that has begun. */
+export type WatchJobPayload = {
+  readonly __typename?: 'WatchJobPayload';
+  /** The watch. */
+  readonly watch: Watch;
 };

@@ -150,3 +150,13 @@ export const selectsMember = (info: GraphQLResolveInfo, member: string): boolean
  */
 export const selectsField = ({ operation, fragments }: GraphQLResolveInfo, field: string): boolean =>
   namesIn(operation).has(field) || Object.values(fragments).some(definition => namesIn(definition).has(field));
+
+/** Names the arguments of errors within `input`. */
+export function withinInput<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof BadUserInput) throw new BadUserInput(`input.${error.argument}`, error.reason);
+    throw error;
+  }
+}

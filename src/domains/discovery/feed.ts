@@ -1,4 +1,5 @@
 // The subscription to the jobs of a market.
+import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { jobsTag, marketTag } from '../../data/cache/keys.js';
 import { known, mapPresent, present } from '../../data/parsing.js';
@@ -7,6 +8,7 @@ import { readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import type { WriterDeps } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
+import { listId, readCursor, writeCursor } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';
 import { instantOf } from '../../lib/time.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
@@ -73,3 +75,18 @@ export const jobProgress =
       },
       cancellation.signal,
     );
+
+/** What a watch of jobs sends: each state that the client does not have. @throws BadUserInput that names `input.after`. */
+export function watchedJob(deps: FeedDeps, marketId: string, phase: JobPhase, after: string | null) {
+  const list = listId('watchJob', marketId, phase);
+  let last = after === null ? undefined : readCursor(list, after, 'input.after').toString('hex');
+  return async function* (auth: RequestAuth) {
+    for await (const { state } of await jobProgress(marketId, phase)(deps, auth)) {
+      const change = { marketId, phase, finished: state.finished, jobs: state.jobs };
+      const digest = hash('sha256', JSON.stringify(change));
+      if (digest === last) continue;
+      last = digest;
+      yield { cursor: writeCursor(list, Buffer.from(digest, 'hex')), gap: false, change };
+    }
+  };
+}

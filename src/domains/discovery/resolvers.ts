@@ -78,6 +78,10 @@ export const discoveryResolvers: Resolvers = {
       await writeOrExplain(reviewWrite(id, status, domains), id, 'reviewed', context);
       return { marketId: id, market: { id }, domains };
     },
+    async watchJob(_, { input: { marketId: given, phase, endpoint } }, context) {
+      const subject = { kind: 'job', marketId: marketId(given, 'input.marketId'), phase } as const;
+      return { watch: await context.watch(({ watches }, auth) => watches.begin(auth, subject, endpoint, null)) };
+    },
     async publishMarket(_, { input }, context) {
       const id = marketId(input.marketId, 'input.marketId');
       const jobs = listed(await writeOrExplain(publishWrite(id), id, 'published', context));

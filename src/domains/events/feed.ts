@@ -11,6 +11,7 @@ import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import { Bulkhead } from '../../lib/run.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
 import { type EventQuery, type EventsClient, eventsEndpoint } from './client.js';
+import { highestScore } from './model.js';
 import { follow } from './tail.js';
 import { type EventUpdate, type FleetTail, updatesAfter } from './updates.js';
 import { positionIn, updatesListId } from './updates-cursor.js';
@@ -120,3 +121,17 @@ export const eventUpdates =
       [Symbol.asyncIterator]: () => updates,
     };
   };
+
+/** What a watch of events sends: what `eventUpdates` would send. @throws BadUserInput that names `input.after`. */
+export function watchedEvents(deps: FeedDeps, query: EventQuery, after: string | null) {
+  if (after !== null) positionIn(after, updatesListId(deps.events.filterOf(query)), 'input.after');
+  return async function* (auth: RequestAuth) {
+    for await (const { kind, cursor, event, gap } of await eventUpdates(query, false, after ?? undefined)(deps, auth)) {
+      const scores = event && {
+        severity: highestScore(event, 'severity'),
+        likelihood: highestScore(event, 'likelihood'),
+      };
+      yield { cursor, gap, change: event === null ? undefined : { kind, event: { ...event, ...scores } } };
+    }
+  };
+}

@@ -21,6 +21,7 @@ import {
   plainText,
   selectsField,
   selectsMember,
+  withinInput,
 } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
@@ -52,19 +53,20 @@ export const eventsResolvers: Resolvers = {
   Subscription: {
     eventUpdates: {
       subscribe(_, { filter, after }, context, info) {
-        for (const bound of ['from', 'to'] as const) {
-          if (filter?.[bound] != null) {
-            throw new BadUserInput(
-              `filter.${bound}`,
-              'cannot be set here, because the subscription sends only new updates',
-            );
-          }
-        }
         // An EventSource repeats its address with every reconnect: its header is newer than the argument.
         const cursor = context.identity.lastEventId ?? after ?? undefined;
-        return context.watch(eventUpdates(queryOf(filter), selectsField(info, 'embeddings'), cursor));
+        return context.watch(eventUpdates(updatesQuery(filter), selectsField(info, 'embeddings'), cursor));
       },
       resolve: (update: EventUpdate) => update,
+    },
+  },
+  Mutation: {
+    async watchEvents(_, { input: { filter, endpoint, after } }, context) {
+      const query = withinInput(() => updatesQuery(filter));
+      const subject = { kind: 'events', query: { ...query } } as const;
+      return {
+        watch: await context.watch(({ watches }, auth) => watches.begin(auth, subject, endpoint, after ?? null)),
+      };
     },
   },
   Event: {
@@ -178,6 +180,16 @@ const maxScore = 3;
 /** Converts a filter to a query of the service. @throws BadUserInput that names the member: `filter.severity.min`. */
 function queryOf(filter: EventFilter | null | undefined): EventQuery {
   return filter == null ? {} : preparedQuery(filter);
+}
+
+/** The query of a filter for updates. @throws BadUserInput */
+function updatesQuery(filter: EventFilter | null | undefined): EventQuery {
+  for (const bound of ['from', 'to'] as const) {
+    if (filter?.[bound] != null) {
+      throw new BadUserInput(`filter.${bound}`, 'cannot be set here, because only new updates are sent');
+    }
+  }
+  return queryOf(filter);
 }
 
 /** Converted once for each filter object: a hundred companies may share it. */

@@ -41,12 +41,12 @@ export function cursorAt({ from, fromHash, seen }: Position, list: ListId): stri
   return writeCursor(list, Buffer.concat([head, ...latest.map(([hash]) => Buffer.from(hash, 'hex'))]));
 }
 
-/** @throws BadUserInput that names `after`. */
-export function positionIn(cursor: string, list: ListId): Position {
-  const place = readCursor(list, cursor, 'after');
+/** @throws BadUserInput that names the argument. */
+export function positionIn(cursor: string, list: ListId, argument = 'after'): Position {
+  const place = readCursor(list, cursor, argument);
   const count = (place.length - headBytes) / hashBytes;
   const isPosition = Number.isInteger(count) && count >= 0 && count <= maxInCursor;
-  if (!isPosition) throw new BadUserInput('after', 'is not a cursor of eventUpdates');
+  if (!isPosition) throw new BadUserInput(argument, 'is not a cursor of eventUpdates');
   const from = place.readUIntBE(0, timeBytes);
   const hashes = Array.from({ length: count }, (_, index) =>
     place.toString('hex', headBytes + index * hashBytes, headBytes + (index + 1) * hashBytes),

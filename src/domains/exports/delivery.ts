@@ -112,9 +112,9 @@ export function newAttempt(startsAt: number): ExportAttempt {
 const timedOut = new Error('The attempt timed out');
 const tooManyInformational = new Error('The endpoint sent too many 1xx responses');
 
-/** Opens a connection for each attempt: the endpoint could have closed an idle one, which would cost a retry. */
-async function attemptOnce(
-  call: OutboundCall,
+/** Makes one call. Opens a connection for each attempt: the endpoint could have closed an idle one, which would cost a retry. */
+export async function attemptOnce(
+  call: Pick<OutboundCall, 'url' | 'body' | 'id'>,
   endpointHeaders: SentHeaders,
   guard: AddressGuard,
   startTimer: StartTimer,

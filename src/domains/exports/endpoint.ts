@@ -1,4 +1,5 @@
 // Checks of the URL and the headers of an endpoint.
+import type { Credential } from '../../auth/credentials.js';
 import { BadUserInput } from '../../errors.js';
 import type { ExportHeaderInput } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
@@ -11,6 +12,12 @@ export interface ExportUser {
   readonly email: string | null;
   /** The argument that errors name if a value is missing: `input.onBehalfOf`. */
   readonly argument: string;
+}
+
+/** The user of a session; unknown for other credentials. */
+export function sessionUser(credential: Credential): ExportUser {
+  const { name, email } = credential.kind === 'cookie' ? credential : { name: null, email: null };
+  return { name, email, argument: 'input.endpoint' };
 }
 
 const maxHeaderNameLength = 255;

@@ -1,5 +1,5 @@
 // The fields of endpoints and exports, which belong to the client's team.
-import { memberName, type TeamKey } from '../../auth/teams.js';
+import { memberName, requiredTeamOf, type TeamKey } from '../../auth/teams.js';
 import type { Context } from '../../context.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
 import { Conflict, Forbidden, UpstreamInvalidResponse } from '../../errors.js';
@@ -9,7 +9,7 @@ import { connectionPage, listId, pageRequest } from '../../graphql/connection.js
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { oncePerValue } from '../../lib/run.js';
-import { checkedHeaders, type ExportUser } from './endpoint.js';
+import { checkedHeaders, type ExportUser, sessionUser } from './endpoint.js';
 import { browserUrl } from './endpoint-response.js';
 import { exportProgress } from './feed.js';
 import { type Endpoint, type ExportRecord, statusOf } from './model.js';
@@ -115,6 +115,7 @@ export const exportsResolvers: Resolvers = {
     outcome: record => statusOf(record),
     result: record => (statusOf(record) === 'RUNNING' ? null : endingOf(record)),
   },
+  Watch: { endpoint: ({ endpoint }, _, context) => endpointBy(endpoint, context) },
   ExportDelivered: { redirectUrl: ({ redirectUrl }) => browserUrl.parse(redirectUrl) },
   ExportReference: { url: ({ url }) => browserUrl.parse(url) },
 };
@@ -204,13 +205,7 @@ const exportListId = ({ endpoint, outcome, marketId }: ExportFilter) =>
 /** The client's team. Its data changes without an upstream call, so a response that contains it must not be cached. @throws Forbidden */
 function teamOf({ credential, teams, metadata }: Context): TeamKey {
   metadata.forbidCaching();
-  const team = teams.teamOf(credential);
-  if (team !== null) return team.key;
-  const reason =
-    credential.kind === 'apiKey' || credential.kind === 'cookie'
-      ? 'This client belongs to no team; the operator of the gateway assigns clients to teams in TEAMS_FILE'
-      : 'Only API keys and signed-in users belong to teams';
-  throw new Forbidden(`${reason}. Export endpoints and exports belong to a team`);
+  return requiredTeamOf(teams, credential);
 }
 
 function administeredTeam(context: Context): TeamKey {
@@ -221,9 +216,7 @@ function administeredTeam(context: Context): TeamKey {
 
 /** The user of the session. For other credentials, the user that the client names. */
 function userOf({ credential }: Context, given: ExportMarketToEndpointInput['onBehalfOf']): ExportUser {
-  if (credential.kind === 'cookie') {
-    return { name: credential.name, email: credential.email, argument: 'input.endpoint' };
-  }
+  if (credential.kind === 'cookie') return sessionUser(credential);
   const argument = 'input.onBehalfOf';
   return {
     name: given?.name == null ? null : checkedName(given.name, `${argument}.name`),

@@ -1,5 +1,6 @@
 // Sends exports: a record, up to four calls, and how it ended.
 import { hash, randomUUID } from 'node:crypto';
+import type { Credential } from '../../auth/credentials.js';
 import type { TeamKey } from '../../auth/teams.js';
 import { Conflict, UpstreamUnavailable } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
@@ -10,6 +11,7 @@ import type { Telemetry } from '../../observability/telemetry.js';
 import type { AddressGuard } from './address-guard.js';
 import {
   attemptMs,
+  attemptOnce,
   deliver,
   endpointChanged,
   maxDeliveryMs,
@@ -17,7 +19,7 @@ import {
   type OutboundCall,
   type StartTimer,
 } from './delivery.js';
-import { type ExportUser, resolvedUrl } from './endpoint.js';
+import { type ExportUser, resolvedUrl, sessionUser } from './endpoint.js';
 import { recordAttempt, recordEnd, recordStart } from './history.js';
 import { type Endpoint, type ExportAttempt, type ExportRecord, statusOf, type TeamState } from './model.js';
 import { type EndpointSeals, type OpenedEndpoint, signatureHeaders } from './signing.js';
@@ -106,6 +108,27 @@ export class Sender {
     return this.#start(team, state, order, () => prepare(marketId, repeatable.companies));
   }
 
+  /**
+   * Prepares to send something else than an export to an endpoint of a team, as it is now, for the user of a session.
+   * @returns makes one call, signed and guarded as those of exports, and returns its status; null if there was no answer.
+   * @throws NotFound, Conflict or BadUserInput if nothing can be sent; UpstreamUnavailable.
+   */
+  async prepare(team: TeamKey, name: string, credential: Credential) {
+    const { store, guard, startTimer } = this.#deps;
+    const { url, opened } = await this.#opened(team, await store.read(team), name, sessionUser(credential));
+    return async (call: Pick<OutboundCall, 'id' | 'body'>): Promise<number | null> => {
+      const headers = { ...opened.headers, ...signatureHeaders(opened.secrets, call, new Date(timeNow())) };
+      return (await attemptOnce({ ...call, url }, headers, guard, startTimer)).status;
+    };
+  }
+
+  /** The endpoint, with what it seals, and its URL for a user. @throws NotFound, Conflict or BadUserInput. */
+  async #opened(team: TeamKey, state: TeamState, name: string, user: ExportUser) {
+    const endpoint = endpointNamed(state, name);
+    const url = resolvedUrl(endpoint.url, user, this.#deps.httpsOnly);
+    return { url, opened: await this.#deps.seals.openAll(team, endpoint) };
+  }
+
   /** Records an export and sends it, or returns the earlier one with the same idempotency key. @param state of the team, as just read. */
   async #start(
     team: TeamKey,
@@ -113,10 +136,8 @@ export class Sender {
     { user, span: parent, ...recorded }: ExportOrder,
     prepare: () => MaybePromise<Payload>,
   ): Promise<ExportRecord> {
-    const { store, seals, httpsOnly, telemetry } = this.#deps;
-    const endpoint = endpointNamed(state, recorded.endpoint);
-    const url = resolvedUrl(endpoint.url, user, httpsOnly);
-    const opened = await seals.openAll(team, endpoint);
+    const { store, telemetry } = this.#deps;
+    const { url, opened } = await this.#opened(team, state, recorded.endpoint, user);
     const { body, ...counts } = await prepare();
     const startsAt = timeNow();
     const begun = await recordStart(
@@ -125,7 +146,7 @@ export class Sender {
       {
         ...recorded,
         id: randomUUID(),
-        endpointUrl: endpoint.url,
+        endpointUrl: opened.endpoint.url,
         startedAt: iso(startsAt),
         expiresAt: iso(startsAt + maxDeliveryMs + slackMs),
         finishedAt: null,

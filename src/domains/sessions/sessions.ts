@@ -26,6 +26,8 @@ interface SessionsDeps {
   readonly telemetry: Pick<Telemetry, 'warn' | 'works'>;
   /** The host that the service's cookies are for; undefined: no one can sign in. */
   readonly cookieHost: string | undefined;
+  /** Ends what goes on for a client that has signed out. */
+  readonly onEnd: (credential: Credential) => Promise<void>;
   /** Identifies the service. Sessions of other services are not accepted. */
   readonly service: string;
 }
@@ -98,7 +100,9 @@ export function createSessions(deps: SessionsDeps) {
     /** Ends a session before it expires, for every copy of its cookie. Does nothing if the cookie cannot be opened. */
     async end(cookie: string) {
       const opened = await read(cookie).catch(() => undefined);
-      if (opened !== undefined) await revocations.add(opened.id, opened.endsAt);
+      if (opened === undefined) return;
+      await revocations.add(opened.id, opened.endsAt);
+      await deps.onEnd(credentialOf(opened));
     },
 
     /** How many sessions were used with an older secret in the last 15 minutes, and have not been used with the first one since. */

@@ -19,5 +19,6 @@ export const cache = new InMemoryCache({
     ExportEndpoint: { keyFields: ['nodeId'] },
     // Its `id` is that of an observation: it is a part of its parent.
     EventReference: { keyFields: false },
+    Watch: { keyFields: false },
   },
 });

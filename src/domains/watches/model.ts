@@ -1,0 +1,43 @@
+import type { Credential, Scope } from '../../auth/credentials.js';
+import type { JobPhase } from '../../generated/schema-types.js';
+
+/** What a watch follows. */
+export type Subject =
+  | { readonly kind: 'events'; readonly query: object }
+  | { readonly kind: 'job'; readonly marketId: string; readonly phase: JobPhase };
+
+/** A delivery as it is sent until the endpoint takes it, and where the client is that has it. */
+export interface Delivery {
+  readonly id: string;
+  readonly cursor: string;
+  readonly body: string;
+}
+
+/** What is stored of a watch. */
+export interface Watch {
+  readonly id: string;
+  /** What stands for the team of the client, which alone sees the watch, and for the client. */
+  readonly team: string;
+  readonly owner: Scope;
+  readonly credential: Credential;
+  readonly endpoint: string;
+  readonly subject: Subject;
+  /** Made at the beginning, and by each renewal. */
+  readonly lease: string;
+  /** In milliseconds since 1970. */
+  readonly until: number;
+  /** Behind which it continues. Null until the first place is known. */
+  readonly cursor: string | null;
+  readonly pending: Delivery | null;
+  readonly lastDelivery: { readonly at: string; readonly status: number | null } | null;
+}
+
+/** Something that a watch follows has changed. */
+export interface WatchedChange {
+  /** Where the client is that has it. */
+  readonly cursor: string;
+  /** Whether something may be missing before it. */
+  readonly gap: boolean;
+  /** Undefined: it only says where the watch is. */
+  readonly change: object | undefined;
+}

@@ -1,0 +1,123 @@
+// Where watches are while their leases last: in this process, or sealed in Redis, so that each gateway of a fleet can go on with them.
+import { randomUUID } from 'node:crypto';
+import type { Sealer } from '../../auth/seal.js';
+import { Secret } from '../../config/values.js';
+import { countFaults, replacingOtherType } from '../../data/redis.js';
+import type { SharedStore } from '../../data/shared-store.js';
+import { UpstreamUnavailable } from '../../errors.js';
+import { timeNow } from '../../lib/clock.js';
+import type { Watch } from './model.js';
+
+/** What all gateways see of a watch: its team, its lease, and until when that lasts. */
+type Lease = Pick<Watch, 'team' | 'lease' | 'until'>;
+
+export interface WatchStore {
+  /** All watches whose leases last, by their identifiers. */
+  leases(): Promise<ReadonlyMap<string, Lease>>;
+  get(id: string): Promise<Watch | undefined>;
+  /** @param lease stores it only if it still has this lease. @returns whether it is stored. */
+  put(watch: Watch, lease?: string): Promise<boolean>;
+  remove(id: string): Promise<void>;
+  /** Whether this process may serve a watch. It must ask again within `claimMs`. */
+  claim(id: string): Promise<boolean>;
+  /** Lets another process serve it at once. */
+  release(id: string): Promise<void>;
+}
+
+/** How long the claim of a process lasts that serves a watch. */
+const claimMs = 10_000;
+
+/** Without Redis: the watches end with the process. */
+export function localWatchStore(): WatchStore {
+  const watches = new Map<string, Watch>();
+  return {
+    async leases() {
+      for (const [id, { until }] of watches) if (until <= timeNow()) watches.delete(id);
+      return watches;
+    },
+    get: async id => watches.get(id),
+    async put(watch, lease) {
+      const isKept = lease === undefined || watches.get(watch.id)?.lease === lease;
+      if (isKept) watches.set(watch.id, watch);
+      return isKept;
+    },
+    async remove(id) {
+      watches.delete(id);
+    },
+    claim: async () => true,
+    async release() {},
+  };
+}
+
+/** Stores a watch if it still has the lease. It ends with it. */
+const putScript = `
+if ARGV[1] ~= '' and redis.call('HGET', KEYS[1], 'lease') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'lease', ARGV[2], 'sealed', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return 1`;
+
+/** A watch as JSON, the key that it is for, and the secret of its credential, which JSON leaves out. */
+interface Sealed {
+  readonly for: string;
+  readonly json: string;
+  readonly secret: string;
+}
+
+/** A watch has a credential: it is sealed for its identifier, and opens no longer than its lease lasts. */
+export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, sealer: Sealer): WatchStore {
+  const holder = randomUUID();
+  const indexKey = `mig:watches:${namespace}`;
+  const keyOf = (id: string) => `mig:watch:${namespace}:${id}`;
+  const claimKeyOf = (id: string) => `${keyOf(id)}:claim`;
+  const run = <T>(command: string, key: string, send: () => Promise<T>): Promise<T> =>
+    countFaults(telemetry, command, () => replacingOtherType(redis, key, send)).catch(() => {
+      throw new UpstreamUnavailable('The store of watches is not available');
+    });
+
+  return {
+    async leases() {
+      const found = Object.entries(await run('HGETALL', indexKey, () => redis.hgetall(indexKey)));
+      const leases = found.map(([id, text]) => {
+        const [team = '', lease = '', until = ''] = text.split(' ');
+        return [id, { team, lease, until: Number(until) }] as const;
+      });
+      const ended = leases.flatMap(([id, { until }]) => (until > timeNow() ? [] : id));
+      if (ended.length > 0) await run('HDEL', indexKey, () => redis.hdel(indexKey, ...ended));
+      return new Map(leases.filter(([id]) => !ended.includes(id)));
+    },
+    async get(id) {
+      const sealed = await run('HGET', keyOf(id), () => redis.hget(keyOf(id), 'sealed'));
+      // The seal vouches for what it holds.
+      const content = (await sealer.open(sealed ?? '').catch(() => undefined)) as Sealed | undefined;
+      if (content?.for !== keyOf(id)) return undefined;
+      const { json, secret } = content;
+      const watch: Watch = JSON.parse(json);
+      return { ...watch, credential: { ...watch.credential, secret: new Secret(secret) } };
+    },
+    async put(watch, before = '') {
+      const { id, team, lease, until } = watch;
+      const leftMs = until - timeNow();
+      if (leftMs <= 0) return false;
+      const content: Sealed = { for: keyOf(id), json: JSON.stringify(watch), secret: watch.credential.secret.reveal() };
+      const sealed = await sealer.seal(content, leftMs);
+      const values = [before, lease, sealed, leftMs];
+      const stored = await run('EVAL', keyOf(id), () => redis.eval(putScript, 1, keyOf(id), ...values));
+      if (stored !== 1) return false;
+      if (before === '') await run('HSET', indexKey, () => redis.hset(indexKey, id, `${team} ${lease} ${until}`));
+      return true;
+    },
+    async remove(id) {
+      await run('HDEL', indexKey, () => redis.hdel(indexKey, id));
+      await run('UNLINK', keyOf(id), () => redis.unlink(keyOf(id)));
+    },
+    async claim(id) {
+      const key = claimKeyOf(id);
+      const current = await run('SET', key, () => redis.set(key, holder, 'PX', claimMs, 'NX', 'GET'));
+      if (current === holder) await run('PEXPIRE', key, () => redis.pexpire(key, claimMs));
+      return current === null || current === holder;
+    },
+    async release(id) {
+      await run('UNLINK', claimKeyOf(id), () => redis.unlink(claimKeyOf(id)));
+    },
+  };
+}

@@ -1,0 +1,277 @@
+// Watches: what is new of events, or of the jobs of a market, sent to an endpoint of a team for a client that holds no connection.
+//
+// Promises: each change is sent at least once behind the last cursor that the client renewed with, in order, one delivery at a time. What is sent again has the
+//   same `webhook-id`, also from another gateway. Says with `gap` where something may be missing.
+// States: it follows; or it has a pending delivery, which is sent until the endpoint answers 2xx. It ends with its lease (15 minutes, unless renewed), with its
+//   job, when the service or the team refuses its client, when its endpoint is deleted, and when the client stops it or signs out.
+// Needs: a store (of this process, or Redis), feeds that follow what is watched, and what sends to an endpoint.
+// Never: keeps a credential longer than the lease, or unsealed outside of the process; sends to an endpoint of another team.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import type { Credential, Scope } from '../../auth/credentials.js';
+import { requiredTeamOf, type TeamKey, type Teams } from '../../auth/teams.js';
+import type { Reloadable } from '../../config/values.js';
+import { isUnreadable, present } from '../../data/parsing.js';
+import { shortHash } from '../../data/shared-store.js';
+import type { RequestAuth } from '../../data/upstream/request.js';
+import { Forbidden, NotFound, RateLimited, UpstreamUnavailable } from '../../errors.js';
+import { timeNow } from '../../lib/clock.js';
+import { iso } from '../../lib/time.js';
+import { ResponseMetadata } from '../../observability/response-metadata.js';
+import type { Delivery, Subject, Watch, WatchedChange } from './model.js';
+import type { WatchStore } from './store.js';
+
+/** Sends to one endpoint. @returns the status of its answer; null without one. */
+type Send = (call: Pick<Delivery, 'id' | 'body'>) => Promise<number | null>;
+
+interface WatchesDeps {
+  readonly store: WatchStore;
+  readonly teams: Reloadable<Teams>;
+  /** Follows a subject behind a cursor. @throws BadUserInput for a cursor of something else. */
+  readonly follow: (subject: Subject, after: string | null) => (auth: RequestAuth) => AsyncIterable<WatchedChange>;
+  /** Prepares to send to an endpoint, as it is now. @throws NotFound and others where that is not possible. */
+  readonly prepare: (team: TeamKey, endpoint: string, credential: Credential) => Promise<Send>;
+  /** Reports why a watch ended before its lease. */
+  readonly report: (error: unknown) => void;
+}
+
+/** A watch that this process serves. */
+interface Running {
+  readonly lease: string;
+  readonly controller: AbortController;
+  readonly ended: Promise<void>;
+}
+
+const leaseMs = 15 * 60_000;
+const maxOfTeam = 20;
+const maxBatch = 100;
+/** How often a gateway looks for watches that no other one serves any more. */
+const lookEveryMs = 2_000;
+const retryMs = { first: 1_000, max: 60_000 };
+
+export class Watches {
+  readonly #deps: WatchesDeps;
+  readonly #running = new Map<string, Running>();
+  readonly #timer = setInterval(() => void this.#look(), lookEveryMs).unref();
+  #looking = Promise.resolve();
+
+  constructor(deps: WatchesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Begins a watch. @param after null: from now on.
+   * @throws Forbidden without a team; BadUserInput for a cursor of something else; NotFound and others for the endpoint; RateLimited.
+   */
+  async begin(auth: RequestAuth, subject: Subject, endpoint: string, after: string | null): Promise<Watch> {
+    const { store, follow, prepare } = this.#deps;
+    const { key, index, credential } = this.#clientOf(auth);
+    follow(subject, after);
+    await prepare(key, endpoint, credential);
+    const id = randomUUID();
+    const state = { cursor: after, pending: null, lastDelivery: null };
+    const watch = { id, team: index, owner: auth.scope, credential, endpoint, subject, ...leased(), ...state };
+    await store.put(watch);
+    // Counted with the new one, so that two at once cannot exceed the limit.
+    const ofTeam = [...(await store.leases()).values()].filter(({ team }) => team === index);
+    if (ofTeam.length > maxOfTeam) {
+      await store.remove(id);
+      throw new RateLimited(`A team can have at most ${maxOfTeam} watches at a time`);
+    }
+    await this.#look();
+    return watch;
+  }
+
+  /** Renews the lease. @param after continues behind this cursor; null: where it is. @throws NotFound; BadUserInput for a cursor of something else. */
+  async renew(auth: RequestAuth, id: string, after: string | null): Promise<Watch> {
+    const { credential } = this.#clientOf(auth);
+    const before = await this.#own(auth, id);
+    if (after !== null) this.#deps.follow(before.subject, after);
+    const isElsewhere = after !== null && after !== before.cursor;
+    const watch = { ...before, credential, ...leased(), ...(isElsewhere && { cursor: after, pending: null }) };
+    await this.#deps.store.put(watch);
+    await this.#look();
+    return watch;
+  }
+
+  /** Ends a watch. @throws NotFound */
+  async stop(auth: RequestAuth, id: string): Promise<Watch> {
+    const watch = await this.#own(auth, id);
+    await this.#deps.store.remove(id);
+    await this.#look();
+    return watch;
+  }
+
+  /** Those of the client. */
+  async list(auth: RequestAuth): Promise<readonly Watch[]> {
+    const { index } = this.#clientOf(auth);
+    return this.#ownedBy(auth.scope, index);
+  }
+
+  /** Ends all watches of a client that has signed out. Never rejects: they end with their leases at the latest. */
+  async endOf(scope: Scope): Promise<void> {
+    const removed = this.#ownedBy(scope).then(watches =>
+      Promise.all(watches.map(({ id }) => this.#deps.store.remove(id))),
+    );
+    await removed.then(() => this.#look(), this.#deps.report);
+  }
+
+  /** Leaves its watches to the other gateways. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#looking;
+    const running = [...this.#running];
+    for (const [id] of running) this.#leave(id);
+    await Promise.all(running.map(([, { ended }]) => ended));
+    await Promise.allSettled(running.map(([id]) => this.#deps.store.release(id)));
+  }
+
+  #clientOf({ credential, metadata }: RequestAuth) {
+    metadata.forbidCaching();
+    const key = requiredTeamOf(this.#deps.teams.current, credential);
+    return { key, index: shortHash(key), credential };
+  }
+
+  async #ownedBy(scope: Scope, index?: string): Promise<readonly Watch[]> {
+    const leases = [...(await this.#deps.store.leases())];
+    const ids = leases.flatMap(([id, { team }]) => (index === undefined || team === index ? id : []));
+    const watches = await Promise.all(ids.map(id => this.#deps.store.get(id)));
+    return watches.filter(watch => watch?.owner === scope) as Watch[];
+  }
+
+  async #own(auth: RequestAuth, id: string): Promise<Watch> {
+    const found = (await this.list(auth)).find(watch => watch.id === id);
+    if (found !== undefined) return found;
+    throw new NotFound(
+      'This client has no such watch, or its lease has ended; begin another one behind your last cursor',
+    );
+  }
+
+  /** Serves what no other gateway serves, and leaves what has ended, was renewed, or is served by another one. One look at a time. Never rejects. */
+  #look(): Promise<void> {
+    this.#looking = this.#looking
+      .then(async () => {
+        const leases = await this.#deps.store.leases();
+        for (const [id, { lease }] of this.#running) if (leases.get(id)?.lease !== lease) this.#leave(id);
+        for (const id of leases.keys()) {
+          if (!(await this.#deps.store.claim(id))) this.#leave(id);
+          else if (this.#running.get(id)?.controller.signal.aborted !== false) await this.#serve(id);
+        }
+      })
+      // What is served goes on while the store is away.
+      .catch(() => {});
+    return this.#looking;
+  }
+
+  #leave(id: string): void {
+    this.#running.get(id)?.controller.abort();
+  }
+
+  async #serve(id: string): Promise<void> {
+    const watch = await this.#deps.store.get(id);
+    // Another gateway may know the secret that opens it.
+    if (watch === undefined) return this.#deps.store.release(id);
+    const controller = new AbortController();
+    const before = this.#running.get(id)?.ended;
+    const serve = async () => {
+      // A call that is on its way ends first.
+      await before;
+      await this.#run(watch, controller).catch(error => {
+        if (!controller.signal.aborted) this.#deps.report(error);
+      });
+      const hasEnded = !controller.signal.aborted;
+      // Ends what it follows.
+      controller.abort();
+      if (this.#running.get(id)?.controller === controller) this.#running.delete(id);
+      if (hasEnded) await this.#deps.store.remove(id).catch(this.#deps.report);
+    };
+    this.#running.set(id, { lease: watch.lease, controller, ended: serve() });
+  }
+
+  /** Sends what is new, until there is no more, or something refuses. */
+  async #run(watch: Watch, controller: AbortController): Promise<void> {
+    const { signal } = controller;
+    let state = watch;
+    /** Goes on if the store is away: what is sent again then has another identifier. */
+    const save = async (change: Partial<Watch>) => {
+      state = { ...state, ...change };
+      const isKept = await this.#deps.store.put(state, state.lease).catch(() => true);
+      if (!isKept) controller.abort();
+      signal.throwIfAborted();
+    };
+    const deliver = async (delivery: Delivery) => {
+      for (let pause = retryMs.first; ; pause = Math.min(2 * pause, retryMs.max)) {
+        const status = await this.#send(state, delivery);
+        const isTaken = status !== null && status >= 200 && status <= 299;
+        const lastDelivery = { at: iso(timeNow()), status };
+        await save({ lastDelivery, ...(isTaken && { cursor: delivery.cursor, pending: null }) });
+        if (isTaken) return;
+        await sleep(pause, undefined, { signal });
+      }
+    };
+    if (state.pending !== null) await deliver(state.pending);
+    const { credential, owner, subject, cursor } = state;
+    const auth = { credential, scope: owner, cancellation: { signal }, metadata: new ResponseMetadata() };
+    for await (const batch of batchesOf(this.#deps.follow(subject, cursor)(auth))) {
+      const { cursor: last } = batch.at(-1) as WatchedChange;
+      const changes = batch.flatMap(({ change }) => change ?? []);
+      const gap = batch.some(each => each.gap);
+      if (changes.length === 0 && !gap) await save({ cursor: last });
+      else {
+        const body = modelJson({ watch: watch.id, cursor: last, gap, changes });
+        const pending = { id: randomUUID(), cursor: last, body };
+        // Before it is sent, so that another gateway would send the same.
+        await save({ pending });
+        await deliver(pending);
+      }
+    }
+    // An aborted feed ends as one that is complete.
+    signal.throwIfAborted();
+  }
+
+  /** @throws if the lease has ended, the client has left its team, or nothing can be sent to the endpoint any more. */
+  async #send({ credential, endpoint, team, until }: Watch, delivery: Delivery): Promise<number | null> {
+    const key = requiredTeamOf(this.#deps.teams.current, credential);
+    // The process may have been paused.
+    if (shortHash(key) !== team || until <= timeNow())
+      throw new Forbidden('The client has left its team, or the lease has ended');
+    try {
+      const send = await this.#deps.prepare(key, endpoint, credential);
+      return await send(delivery);
+    } catch (error) {
+      if (error instanceof UpstreamUnavailable) return null;
+      throw error;
+    }
+  }
+}
+
+const leased = () => ({ lease: randomUUID(), until: timeNow() + leaseMs });
+
+/** The JSON of models, with null for a value and nothing for a record that cannot be read. */
+const modelJson = (value: unknown): string =>
+  JSON.stringify(value, (_, member) => {
+    if (isUnreadable(member)) return null;
+    return Array.isArray(member) ? present(member) : member;
+  });
+
+/** What a feed has at once, in batches. Whoever stops reading ends the feed. */
+async function* batchesOf(changes: AsyncIterable<WatchedChange>): AsyncGenerator<readonly WatchedChange[], undefined> {
+  const iterator = changes[Symbol.asyncIterator]();
+  /** Its error comes after what came before. */
+  const read = () => {
+    const result = iterator.next();
+    result.catch(() => {});
+    return result;
+  };
+  for (let next = read(), first = await next; !first.done; first = await next) {
+    const batch = [first.value];
+    next = read();
+    while (batch.length < maxBatch) {
+      const more = await Promise.race([next, turn()]).catch(() => undefined);
+      if (more === undefined || more.done) break;
+      batch.push(more.value);
+      next = read();
+    }
+    yield batch;
+  }
+}

@@ -1,0 +1,343 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { Webhook } from 'standardwebhooks';
+import { setClock, timeNow } from '../src/lib/clock.js';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { startGateway, type TestGateway } from './support/gateway.js';
+import { type RedisServer, startRedis } from './support/redis.js';
+import { until, untilLater } from './support/until.js';
+
+const env = { POLL_INTERVAL_MS: '200', SESSION_SECRET: 's'.repeat(32), EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' };
+const admin = { 'x-api-key': 'demo-key-subscribed' };
+const member = { 'x-api-key': 'demo-key-markets-only' };
+const leaseMs = 15 * 60_000;
+
+let sandbox: Sandbox;
+let redis: RedisServer;
+/** One over Redis, and one alone. */
+let gateway: TestGateway;
+let alone: TestGateway;
+let receiver: Awaited<ReturnType<typeof startReceiver>>;
+const secrets = new Map<TestGateway, string>();
+let folder: string;
+let filters = 0;
+
+beforeAll(async () => {
+  sandbox = await startSandbox();
+  redis = await startRedis();
+  folder = await mkdtemp(join(tmpdir(), 'watches-'));
+  [gateway, alone] = await Promise.all([start(), startGateway({ sandbox, env: { ...env, DATA_DIR: folder } })]);
+  receiver = await startReceiver();
+  for (const each of [gateway, alone]) secrets.set(each, await register(each, 'hook'));
+});
+afterEach(async () => {
+  receiver.status = 200;
+  for (const each of [gateway, alone]) {
+    for (const { id } of await watches(each)) await each.query(stop, { input: { watch: id } }, admin);
+  }
+  receiver.received.splice(0);
+  receiver.taken.splice(0);
+});
+afterAll(async () => {
+  await Promise.all([gateway, alone].map(each => each.close()));
+  receiver.server.close();
+  await redis.stop();
+  await sandbox.close();
+  await rm(folder, { recursive: true });
+});
+
+const start = () => startGateway({ sandbox, redisUrl: redis.url, env });
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what arrives is what the test is about to find out
+  readonly body: any;
+}
+
+async function startReceiver() {
+  const received: Received[] = [];
+  const taken: Received[] = [];
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    const call = { headers: request.headers, text: body, body: JSON.parse(body) };
+    received.push(call);
+    if (state.status < 300) taken.push(call);
+    response.writeHead(state.status).end();
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const state = {
+    status: 200,
+    received,
+    taken,
+    server,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+  };
+  return state;
+}
+
+async function register(on: TestGateway, name: string, headers: Record<string, string> = admin): Promise<string> {
+  const document = `mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { signingSecret } }`;
+  const input = { name, url: receiver.url, description: 'D', headers: [{ name: 'X-Token', value: 't' }] };
+  return (await on.query(document, { input }, headers)).data.registerExportEndpoint.signingSecret;
+}
+
+const fields = '{ id until cursor endpoint { name } lastDelivery { at status } }';
+const begin = `mutation ($input: WatchEventsInput!) { watchEvents(input: $input) { watch ${fields} } }`;
+const beginJob = `mutation ($input: WatchJobInput!) { watchJob(input: $input) { watch ${fields} } }`;
+const renew = `mutation ($input: RenewWatchInput!) { renewWatch(input: $input) { watch ${fields} } }`;
+const stop = `mutation ($input: StopWatchingInput!) { stopWatching(input: $input) { watch ${fields} } }`;
+const watches = async (on: TestGateway, headers: Record<string, string> = admin) =>
+  (await on.query(`{ watches ${fields} }`, {}, headers)).data.watches;
+
+/** A filter of its own, which finds what the sandbox publishes. */
+const filter = () => ({ impactedEntities: ['Hot-Rolled Steel', `Watch ${++filters}`] });
+async function watch(on: TestGateway, input: object = {}) {
+  const { data } = await on.query(begin, { input: { endpoint: 'hook', filter: filter(), ...input } }, admin);
+  const { id } = data.watchEvents.watch;
+  // It knows where it begins.
+  if (!('after' in input))
+    await until(async () =>
+      (await watches(on)).some((each: { id: string; cursor: string }) => each.id === id && each.cursor),
+    );
+  return id;
+}
+const titles = (calls = receiver.received) =>
+  calls.flatMap(({ body }) => body.changes.map((change: { event: { title: string } }) => change.event.title));
+const fault = ({ errors }: { errors: { extensions: { code: string; argument?: string } }[] | undefined }) =>
+  errors?.map(({ extensions: { code, argument } }) => [code, argument].filter(Boolean).join(' ')).join();
+
+describe.each(['over Redis', 'alone'])('a gateway %s', place => {
+  const on = () => (place === 'alone' ? alone : gateway);
+
+  test('sends what is new in order, signed, with the headers of the endpoint and a cursor that continues', async () => {
+    const id = await watch(on());
+    for (const title of ['A', 'B', 'C']) {
+      sandbox.publishEvent({ title });
+      await untilLater();
+    }
+    await until(() => titles().length === 3);
+    expect(titles()).toEqual(['A', 'B', 'C']);
+    const { headers, text, body } = receiver.received[0] as Received;
+    const [first] = body.changes;
+    expect(headers).toMatchObject({ 'x-token': 't', 'content-type': 'application/json' });
+    const signed = new Webhook(secrets.get(on()) ?? '');
+    expect(signed.verify(text, headers as Record<string, string>)).toEqual(body);
+    expect(body).toMatchObject({ watch: id, gap: false });
+    expect(first).toMatchObject({ kind: 'NEW', event: { title: 'A', severity: 3 } });
+    const { cursor } = (receiver.received.at(-1) as Received).body;
+    await until(async () => (await watches(on()))[0].cursor === cursor);
+    expect((await watches(on()))[0]).toMatchObject({ id, endpoint: { name: 'hook' }, lastDelivery: { status: 200 } });
+    expect(await watches(on(), member)).toEqual([]);
+  });
+
+  test('sends again what was not taken, with the same identifier, before anything else', async () => {
+    const id = await watch(on());
+    receiver.status = 503;
+    sandbox.publishEvent({ title: 'Refused' });
+    await until(() => receiver.received.length >= 2);
+    expect((await watches(on()))[0].lastDelivery).toMatchObject({ status: 503 });
+    sandbox.publishEvent({ title: 'Later' });
+    receiver.status = 204;
+    await until(() => titles().includes('Later'));
+    const sent = receiver.received.filter(({ body }) => body.changes[0].event.title === 'Refused');
+    expect(new Set(sent.map(({ text }) => text)).size).toBe(1);
+    expect(new Set(sent.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    expect(titles(receiver.taken)).toEqual(['Refused', 'Later']);
+    expect(receiver.received.every(({ body }) => body.watch === id)).toBe(true);
+  });
+
+  test('continues a renewed watch behind the cursor that its client has stored, or where it is', async () => {
+    const id = await watch(on());
+    for (const title of ['A', 'B']) sandbox.publishEvent({ title });
+    await until(() => titles().length === 2);
+    const [{ cursor, until: before }] = await watches(on());
+    const { data } = await on().query(renew, { input: { watch: id } }, admin);
+    expect(Date.parse(data.renewWatch.watch.until)).toBeGreaterThanOrEqual(Date.parse(before));
+    sandbox.publishEvent({ title: 'C' });
+    await until(() => titles().length === 3);
+    await on().query(renew, { input: { watch: id, after: cursor } }, admin);
+    sandbox.publishEvent({ title: 'D' });
+    await until(() => titles().includes('D'));
+    // A renewal behind a cursor sends again, what was taken after it.
+    expect(titles()[2]).toBe('C');
+    expect(new Set(titles())).toEqual(new Set(['A', 'B', 'C', 'D']));
+  });
+
+  test('begins behind a cursor of eventUpdates, and without one from now on', async () => {
+    const input = { filter: filter() };
+    const id = await watch(on(), input);
+    const [{ cursor }] = await watches(on());
+    await on().query(stop, { input: { watch: id } }, admin);
+    sandbox.publishEvent({ title: 'Missed' });
+    await until(() => titles().length === 0);
+    await watch(on(), { ...input, after: cursor });
+    await until(() => titles().length === 1);
+    expect(titles()).toEqual(['Missed']);
+  });
+
+  test('sends each state of the jobs of a market, until they have ended', async () => {
+    const market = sandbox.data.markets.find(({ record }) => record.review_status === 'published')?.record.id;
+    const input = { endpoint: 'hook', marketId: String(market), phase: 'PUBLISH' };
+    const { data } = await on().query(beginJob, { input }, admin);
+    await until(() => receiver.received.length > 0);
+    const { body } = receiver.received.at(-1) as Received;
+    expect(body).toMatchObject({ watch: data.watchJob.watch.id, gap: false, changes: [{ marketId: String(market) }] });
+  });
+
+  test('ends a watch whose client stops it, whose endpoint is deleted, or whose credential the service refuses', async () => {
+    const id = await watch(on());
+    expect((await on().query(stop, { input: { watch: id } }, admin)).data.stopWatching.watch.id).toBe(id);
+    expect(await watches(on())).toEqual([]);
+    await register(on(), 'short');
+    await watch(on(), { endpoint: 'short' });
+    await on().query(
+      'mutation { deleteExportEndpoint(input: { endpoint: "short" }) { endpoint { name } } }',
+      {},
+      admin,
+    );
+    sandbox.publishEvent({ title: 'Unsent' });
+    await until(async () => (await watches(on())).length === 0);
+    await watch(on());
+    sandbox.revoke(admin['x-api-key']);
+    await until(async () => (await watches(on())).length === 0);
+    sandbox.reset();
+    expect(receiver.received).toEqual([]);
+  });
+
+  test('refuses what is wrong before anything is sent', async () => {
+    const id = await watch(on());
+    const [{ cursor }] = await watches(on());
+    const refusals = [
+      [begin, { endpoint: 'hook', filter: filter(), after: cursor }, 'BAD_USER_INPUT input.after'],
+      [begin, { endpoint: 'hook', filter: filter(), after: '' }, 'BAD_USER_INPUT input.after'],
+      [begin, { endpoint: 'hook', filter: { from: '2026-01-01' } }, 'BAD_USER_INPUT input.filter.from'],
+      [begin, { endpoint: 'none', filter: filter() }, 'NOT_FOUND'],
+      [beginJob, { endpoint: 'hook', marketId: 'x' }, 'BAD_USER_INPUT input.marketId'],
+      [beginJob, { endpoint: 'none', marketId: '1' }, 'NOT_FOUND'],
+      [renew, { watch: id, after: 'nonsense' }, 'BAD_USER_INPUT input.after'],
+      [renew, { watch: 'none' }, 'NOT_FOUND'],
+      [stop, { watch: 'none' }, 'NOT_FOUND'],
+    ] as const;
+    for (const [document, input, code] of refusals) {
+      expect([input, fault(await on().query(document, { input }, admin))]).toEqual([input, code]);
+    }
+    // The endpoint and the watch of another team.
+    expect(fault(await on().query(begin, { input: { endpoint: 'hook' } }, member))).toBe('NOT_FOUND');
+    expect(fault(await on().query(renew, { input: { watch: id } }, member))).toBe('NOT_FOUND');
+    expect(fault(await on().query('{ watches { id } }', {}, { authorization: 'Bearer t' }))).toBe('FORBIDDEN');
+    expect(await watches(on())).toHaveLength(1);
+    expect(receiver.received).toEqual([]);
+  });
+
+  test('lets a team have 20 watches at a time', async () => {
+    const begun = await Promise.all(
+      Array.from({ length: 22 }, () => on().query(begin, { input: { endpoint: 'hook', filter: filter() } }, admin)),
+    );
+    expect(begun.filter(answer => fault(answer) === 'RATE_LIMITED').length).toBeGreaterThanOrEqual(2);
+    expect((await watches(on())).length).toBeLessThanOrEqual(20);
+  });
+});
+
+test('a lease that has ended sends nothing more, and cannot be renewed', async () => {
+  const id = await watch(alone);
+  const [{ cursor }] = await watches(alone);
+  setClock(timeNow() + leaseMs + 1, performance.now());
+  sandbox.publishEvent({ title: 'Late' });
+  expect(await watches(alone)).toEqual([]);
+  expect(fault(await alone.query(renew, { input: { watch: id, after: cursor } }, admin))).toBe('NOT_FOUND');
+  expect(receiver.received).toEqual([]);
+  setClock(Date.now(), performance.now());
+});
+
+test('a gateway that closes leaves its watches to the others, and what it has sealed shows no credential', async () => {
+  const first = await start();
+  const input = { filter: filter() };
+  const id = await watch(first, input);
+  const client = new Redis(redis.url);
+  const keys = await client.keys('mig:watch*');
+  const texts = await Promise.all(
+    keys.map(async key =>
+      JSON.stringify(await client.call((await client.type(key)) === 'hash' ? 'HGETALL' : 'GET', key)),
+    ),
+  );
+  const lasting = await Promise.all(keys.filter(key => key.includes(id)).map(key => client.pttl(key)));
+  client.disconnect();
+  expect(texts.join()).not.toContain(admin['x-api-key']);
+  expect(lasting.every(ms => ms > 0 && ms <= leaseMs)).toBe(true);
+  sandbox.publishEvent({ title: 'Before' });
+  await until(() => titles().includes('Before'));
+  await first.close();
+  sandbox.publishEvent({ title: 'After' });
+  await until(() => titles().includes('After'));
+  expect(titles()).toEqual(['Before', 'After']);
+  expect((await watches(gateway)).map((each: { id: string }) => each.id)).toEqual([id]);
+});
+
+test('another gateway goes on with what a killed one has left, and sends it under the same identifier', async () => {
+  receiver.status = 503;
+  const id = await watch(gateway);
+  sandbox.publishEvent({ title: 'Refused' });
+  await until(() => receiver.received.length > 0);
+  // The claim of a process that is no more.
+  const client = new Redis(redis.url);
+  const [claim = ''] = await client.keys(`mig:watch:*${id}:claim`);
+  const holder = await client.get(claim);
+  await client.set(claim, 'killed', 'PX', 3_000);
+  sandbox.publishEvent({ title: 'Missed' });
+  await until(async () => (await client.get(claim)) === holder);
+  client.disconnect();
+  receiver.status = 200;
+  await until(() => titles(receiver.taken).includes('Missed'));
+  expect(titles(receiver.taken)).toEqual(['Refused', 'Missed']);
+  const refused = receiver.received.filter(({ body }) => body.changes[0].event.title === 'Refused');
+  expect(new Set(refused.map(({ headers, text }) => `${headers['webhook-id']} ${text}`)).size).toBe(1);
+});
+
+test('a watch ends when its client signs out on another gateway', async () => {
+  const [{ email = '', password = '' } = {}] = sandbox.demo.users.filter(user =>
+    sandbox.demo.team.emails.includes(user.email),
+  );
+  const team = {
+    name: 'Demo Team',
+    emails: [email],
+    keys: [`sha256:${createHash('sha256').update(admin['x-api-key']).digest('hex')}`],
+  };
+  await writeFile(join(folder, 'teams.json'), JSON.stringify([{ ...team, admins: [email] }]));
+  const listed = { ...env, TEAMS_FILE: join(folder, 'teams.json') };
+  const [one, two] = await Promise.all([1, 2].map(() => startGateway({ sandbox, redisUrl: redis.url, env: listed })));
+  try {
+    const { headers } = await (one as TestGateway).query(
+      'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }',
+      { input: { email, password } },
+      {},
+    );
+    const session = {
+      cookie: headers
+        .getSetCookie()
+        .map(each => each.split(';')[0])
+        .join('; '),
+    };
+    await register(one as TestGateway, 'hook', session);
+    expect(
+      fault(await (one as TestGateway).query(begin, { input: { endpoint: 'hook', filter: filter() } }, session)),
+    ).toBeUndefined();
+    await until(async () => (await watches(one as TestGateway, session))[0]?.cursor);
+    const { errors } = await (two as TestGateway).query('mutation { signOut { viewer { email } } }', {}, session);
+    expect(errors).toBeUndefined();
+    sandbox.publishEvent({ title: 'Unsent' });
+    const client = new Redis(redis.url);
+    await until(async () => (await client.keys('mig:watch:*')).length === 0);
+    client.disconnect();
+    expect(receiver.received).toEqual([]);
+  } finally {
+    await Promise.all([one, two].map(each => each?.close()));
+  }
+});

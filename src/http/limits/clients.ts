@@ -47,7 +47,7 @@ interface ClientsDeps {
   readonly acceptedScopes: AcceptedScopes;
   readonly budget: MemoryBudget;
   readonly connections: Pick<Connections, 'open'>;
-  readonly telemetry: Pick<Telemetry, 'redisFault' | 'redisWorks' | 'warn' | 'works'>;
+  readonly telemetry: Pick<Telemetry, 'warn' | 'works'>;
   readonly log: { warn(facts: object, words: string): void };
 }
 
@@ -72,7 +72,8 @@ export type Clients = ReturnType<typeof createClients>;
 
 export function createClients(deps: ClientsDeps) {
   const { redis, limits, teams, acceptedScopes, budget, connections, telemetry, log } = deps;
-  const guard = createRedisGuard(telemetry);
+  // It reads each second, mostly for nothing: the log has the faults of the commands that clients wait for.
+  const guard = createRedisGuard({ redisFault() {}, redisWorks() {} });
   let known: ReadonlyMap<string, Restriction> = new Map();
   /** What Redis does not have yet; null: the restriction is undone. */
   const unsaved = new Map<string, Restriction | null>();

@@ -86,7 +86,7 @@ function createPipeline(deps: ServerDeps, sdl: string) {
     documentChecks,
     warn: line => log.warn(line),
   });
-  const limits = createRateLimits(config.rateLimits, shared?.redis, telemetry);
+  const limits = createRateLimits(config.rateLimits, shared?.redis, telemetry, acceptedScopes);
   const clients = createClients({ ...parts, redis: shared?.redis, limits });
   const requestAdmission = createRequestAdmission({ ...parts, authentication, limits, clients });
   addGauges(metrics, deps, requestAdmission, parts.concurrency, parts.connections);

@@ -99,13 +99,14 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   const exportsRedis = urls && connectRedis(urls, () => {}, patient);
   const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
   const signer = createSigner(config.sessionSecrets);
-  const shared: SharedStore | undefined = redis && { redis, namespace: fleet, signer, telemetry };
-  const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry);
+  const shared: SharedStore | undefined = redis && { redis, namespace: fleet, signer, telemetry, acceptedScopes };
+  const generations =
+    redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry, acceptedScopes);
   const tiers = { memory: createMemoryTier(cacheBytes), redis: shared && createRedisTier(shared) };
   const sealer = createSealer(config.sessionSecrets);
   const intervalMs = config.pollIntervalMs;
   const store = shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
-  const polling = createPolling({ store, intervalMs, telemetry });
+  const polling = createPolling({ store, intervalMs, telemetry, acceptedScopes });
   const report = (error: unknown) => log.error({ err: error }, 'The outcome of an export could not be recorded');
   const exports = await openExports(config, { redis: exportsRedis, signer, sealer, telemetry, report }, seams);
   const scopeOf = createScoper(config.sessionSecrets[0]);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { Scope } from '../src/auth/credentials.js';
+import { AcceptedScopes, type Scope } from '../src/auth/credentials.js';
 import { Cache } from '../src/data/cache/cache.js';
 import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
 import { keysOf } from '../src/data/cache/keys.js';
@@ -22,7 +22,7 @@ import type { Telemetry } from '../src/observability/telemetry.js';
 import { startNetwork } from './support/network.mjs';
 import { sharedRedisUrl, startRedis } from './support/redis.js';
 import { isClusterRun, type RedisPlace, startCluster } from './support/redis-cluster.js';
-import { sharedStore, testFleet } from './support/shared-store.js';
+import { acceptedScopes, sharedStore, testFleet } from './support/shared-store.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { block, countTurns } from './support/turns.js';
 import { until } from './support/until.js';
@@ -106,13 +106,16 @@ async function connected(...urls: readonly string[]): Promise<RedisClient> {
 }
 
 /** A process's cache: over this Redis, or with nothing but its memory. */
-function cacheOver(redis: RedisClient | undefined, bytes = 8 * megabyte): Cache {
+function cacheOver(redis: RedisClient | undefined, accepted: Accepted = acceptedScopes): Cache {
+  const shared = redis && { ...sharedStore(redis, telemetry), acceptedScopes: accepted };
   return new Cache(
-    { memory: createMemoryTier(bytes), redis: redis && createRedisTier(sharedStore(redis, telemetry)) },
-    redis === undefined ? localGenerations() : sharedGenerations(redis, testFleet(redis), telemetry),
+    { memory: createMemoryTier(8 * megabyte), redis: shared && createRedisTier(shared) },
+    redis === undefined ? localGenerations() : sharedGenerations(redis, testFleet(redis), telemetry, accepted),
     telemetry,
   );
 }
+
+type Accepted = Pick<AcceptedScopes, 'add' | 'has'>;
 
 const someScope = () => randomUUID() as string as Scope;
 
@@ -966,9 +969,45 @@ describe('Redis', () => {
     expect(faults).toEqual([]);
   });
 
+  test('no token is kept for a scope that the service has not accepted; a token that Redis has lost comes back for nobody', async () => {
+    const { redis, admin } = await ownRedis();
+    const [accepted, { lookup }] = [new AcceptedScopes(), sourceOf()];
+    const [cache, elsewhere] = [cacheOver(redis, accepted), cacheOver(redis, accepted)];
+    const [stranger, scope] = [someScope(), someScope()];
+    const refused = new Unauthenticated('No');
+    const markets = Array.from({ length: 100 }, (_, id) =>
+      lookup(`${id}`, { tag: `market:${id}`, ...failing(refused) }),
+    );
+    const absence = lookup('absent', failing(new NotFound('Gone', { status: 404, errorCode: null })));
+    await loadMany(cache, stranger, [...markets, absence, { ...absence, tag: 'market:7' }], never);
+    const look = (at: Cache, key = 'a') => getOrLoad(at, scope, lookup(key, { tag: 'market:7' }), never);
+    await look(cache);
+    expect(await redis.dbsize()).toBe(0);
+
+    // What was loaded before is stored where nobody else had a token first.
+    const loads = [cache, elsewhere].map(at => ({ at, ...slowLoad() }));
+    const first = loads.map(({ at, load }) => getOrLoad(at, scope, lookup('b', { tag: 'market:7', load }), never));
+    await until(() => loads.every(({ signals }) => signals.length === 1));
+    accepted.add(scope);
+    for (const { finish } of loads) finish();
+    await Promise.all(first);
+    await writesOf(admin, 2);
+    const sources = async (key: string) => [(await look(cache, key)).source, (await look(elsewhere, key)).source];
+    expect((await sources('b')).sort()).toEqual(['memory', 'redis']);
+
+    const before = await cache.generations.current('market:7');
+    await admin.flushall();
+    const proposed = await cache.generations.current('market:7');
+    expect([before?.state, proposed?.state]).toEqual(['settled', 'proposed']);
+    expect(proposed?.token).not.toBe(before?.token);
+    expect((await look(cache, 'b')).source).toBe('network');
+  });
+
   test('what is polled goes on as before while a write has not ended, and begins anew after one that did something', async () => {
     const { redis, cache } = await ownRedis();
-    const tokens = () => Promise.all([cache, cacheOver(redis)].map(({ generations }) => generations.settled('jobs:7')));
+    const scope = someScope();
+    const tokenOf = async ({ generations }: Cache) => (await generations.current('jobs:7', scope))?.token;
+    const tokens = () => Promise.all([cache, cacheOver(redis)].map(tokenOf));
     const before = await tokens();
     expect(before[0]).toBe(before[1]);
     for (const effect of ['none', 'unknown'] as const) {

@@ -13,7 +13,7 @@ import { connectRedis } from '../src/data/redis.js';
 import { Forbidden, NotFound, RateLimited, Unauthenticated, UpstreamUnavailable } from '../src/errors.js';
 import { type RedisServer, startRedis } from './support/redis.js';
 import { isClusterRun, type RedisPlace, startCluster, startSingle } from './support/redis-cluster.js';
-import { sharedStore } from './support/shared-store.js';
+import { acceptedScopes, sharedStore } from './support/shared-store.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
@@ -93,7 +93,10 @@ function listen(live: Polling, whose: Scope, from: { watched: Watched<number> })
 }
 
 test('limits how many topics one scope watches, and not the other scopes', async () => {
-  const live = createPolling({ store: localPollStore(intervalMs), intervalMs, telemetry: silentTelemetry }, 2);
+  const live = createPolling(
+    { store: localPollStore(intervalMs), intervalMs, telemetry: silentTelemetry, acceptedScopes },
+    2,
+  );
   const { watched } = source();
   const [whose, other] = [scope(), scope()];
   const leaving = new AbortController();
@@ -138,7 +141,12 @@ describe('A poller', () => {
   });
 
   test('does not poll before the time that the service asked for with an error', async () => {
-    const live = createPolling({ store: localPollStore(50), intervalMs: 50, telemetry: silentTelemetry });
+    const live = createPolling({
+      store: localPollStore(50),
+      intervalMs: 50,
+      telemetry: silentTelemetry,
+      acceptedScopes,
+    });
     const from = source();
     from.value = new UpstreamUnavailable('Down', { status: 503, errorCode: null, retryAfterSeconds: 1 });
     const listener = listen(live, scope(), from);
@@ -239,7 +247,7 @@ describe.each(pollingPlaces)('Polling %s', place => {
   /** Two gateways; without Redis there is only one. */
   async function readyFleet() {
     const { counted, telemetry } = counts();
-    const start = async () => createPolling({ store: await readyStore(), intervalMs, telemetry });
+    const start = async () => createPolling({ store: await readyStore(), intervalMs, telemetry, acceptedScopes });
     const first = await start();
     const second = place === 'in one process' ? first : await start();
     return { first, second, counted, close: () => Promise.all([first.close(), second.close()]) };
@@ -310,7 +318,12 @@ describe('Polling over a failing Redis', () => {
     const redis = connectRedis([server.url], () => {}) as Redis;
     redises.push(redis);
     await until(() => redis.status === 'ready');
-    const live = createPolling({ store: redisPollStore(sharedStore(redis), intervalMs), intervalMs, telemetry });
+    const live = createPolling({
+      store: redisPollStore(sharedStore(redis), intervalMs),
+      intervalMs,
+      telemetry,
+      acceptedScopes,
+    });
     return { live, counted, redis };
   }
 
@@ -362,7 +375,7 @@ test('A gateway that cannot read what another has found polls for itself, and no
     publish: () => Promise.reject(new Error('It has no claim')),
   };
   const { counted, telemetry } = counts();
-  const live = createPolling({ store: blind, intervalMs, telemetry });
+  const live = createPolling({ store: blind, intervalMs, telemetry, acceptedScopes });
   const from = source();
   const listener = listen(live, scope(), from);
   await until(() => listener.heard.length === 1);
@@ -384,7 +397,7 @@ test('A gateway that cannot store what it has found leaves the polls to another'
     publish: () => Promise.reject(new Error('Too slow')),
     release: async (_, __, holder) => void released.push(holder),
   };
-  const live = createPolling({ store, intervalMs, telemetry: silentTelemetry });
+  const live = createPolling({ store, intervalMs, telemetry: silentTelemetry, acceptedScopes });
   const listener = listen(live, scope(), source());
   await until(() => released.length > 0 && listener.heard.length === 1);
   await live.close();

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { AcceptedScopes } from '../auth/credentials.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Signer } from './cache/signer.js';
 import type { RedisClient } from './redis.js';
@@ -18,6 +19,8 @@ export interface SharedStore {
   readonly namespace: FleetNamespace;
   readonly signer: Signer;
   readonly telemetry: Telemetry;
+  /** Nothing is written for the others: anyone can make up a credential. */
+  readonly acceptedScopes: Pick<AcceptedScopes, 'add' | 'has'>;
 }
 
 /** A short hash of texts for a name in Redis. It separates configurations and builds; it does not withstand an attacker. */

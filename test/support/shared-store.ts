@@ -9,11 +9,14 @@ import { silentTelemetry } from './silent-telemetry.js';
 export const testFleet = (redis: RedisClient) =>
   fleetNamespace(databaseOf(redis), { base: 'http://service.test', api: undefined, dev: undefined });
 
+/** The service has accepted every scope. */
+export const acceptedScopes = { add() {}, has: () => true };
+
 /** What such a test shares over a Redis. */
 export function sharedStore(
   redis: RedisClient,
   telemetry: Telemetry = silentTelemetry,
   namespace: FleetNamespace = testFleet(redis),
 ): SharedStore {
-  return { redis, namespace, signer: createSigner([new Secret('a secret of the tests')]), telemetry };
+  return { redis, namespace, signer: createSigner([new Secret('a secret of the tests')]), telemetry, acceptedScopes };
 }

@@ -1,7 +1,8 @@
 import { NotFound } from '../../errors.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import type { Generations } from './generations.js';
+import type { Generation, Generations } from './generations.js';
+import { scopeOfKey } from './keys.js';
 import type { Load, Lookup, LookupResult, ReceiveOutcome } from './lookup.js';
 import { type CacheState, LookupBatch, resultOf } from './lookup-batch.js';
 import { freshEntries } from './tiers.js';
@@ -15,7 +16,7 @@ export class Cache {
 
   /** @param tiers fastest first. */
   constructor(tiers: Pick<CacheState, 'memory' | 'redis'>, generations: Generations, telemetry: Telemetry) {
-    this.#state = { ...tiers, inFlight: new Map() };
+    this.#state = { ...tiers, generations, inFlight: new Map() };
     this.generations = generations;
     this.#telemetry = telemetry;
   }
@@ -24,7 +25,7 @@ export class Cache {
   peek({ keys, tag, family, lifetime }: Lookup): LookupResult | undefined {
     const generation = tag === undefined ? undefined : this.generations.known(tag);
     if (tag !== undefined && generation === undefined) return undefined;
-    const fresh = freshEntries(this.#state.memory, keys, generation, 'freshUntil', lifetime.maxAge);
+    const fresh = freshEntries(this.#state.memory, keys, generation?.token, 'freshUntil', lifetime.maxAge);
     if (fresh === undefined) return undefined;
     const result = resultOf(fresh, 'memory');
     if (result instanceof NotFound) throw result;
@@ -48,7 +49,7 @@ export class Cache {
   ): Promise<void> {
     const tags = new Set<string>();
     for (const { tag } of lookups) if (tag !== undefined) tags.add(tag);
-    const read = async (tag: string) => [tag, await this.generations.current(tag)] as const;
+    const read = async (tag: string) => [tag, await this.generations.current(tag, scopeOf(lookups))] as const;
     const generations = tags.size === 0 ? none : new Map(await Promise.all([...tags].map(read)));
     signal.throwIfAborted();
     const counted: ReceiveOutcome = (index, outcome) => {
@@ -70,4 +71,5 @@ export class Cache {
   }
 }
 
-const none: ReadonlyMap<string, string | undefined> = new Map();
+const scopeOf = (lookups: readonly Lookup[]) => scopeOfKey((lookups[0] as Lookup).keys[0]);
+const none: ReadonlyMap<string, Generation | undefined> = new Map();

@@ -1,8 +1,9 @@
+// The state of what is cached under a tag, and the purges of a fleet.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { Scope } from '../../auth/credentials.js';
+import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
 import { atMost } from '../../lib/memory-budget.js';
 import { sharedRun } from '../../lib/run.js';
 import type { Telemetry } from '../../observability/telemetry.js';
@@ -10,17 +11,28 @@ import { countFaults, createRedisGuard, moveMs, onServerLost, type RedisClient, 
 import type { FleetNamespace } from '../shared-store.js';
 
 /**
- * The generation of each tag, such as `market:7`: a random token that every write to this market replaces. An entry is valid only under the
+ * The state of what has a tag, such as `market:7`: a random token that every write to this market replaces. An entry is valid only under the
  * token with which it was stored, so a new token invalidates all older entries, for every credential. A counter would not do: if Redis lost it,
  * it would begin again, and old entries would become valid.
  */
+export interface Generation {
+  readonly token: string;
+  /**
+   * Entries are stored and used while it is `settled`. `unsettled`: a write has not ended or may still be carried out. `proposed`: the fleet has no token
+   * yet. This one is for what is read now, until the service has accepted somebody: anyone can make up a credential.
+   */
+  readonly state: 'settled' | 'unsettled' | 'proposed';
+}
+
+/** The generations of all tags, and the epochs of all scopes. */
 export interface Generations {
-  /** The current token. Undefined if Redis cannot be asked for it; entries with this tag must not be used then. */
-  current(tag: string): Promise<string | undefined>;
-  /** The token that is current again once all writes have ended, if they do nothing. Undefined as above. */
-  settled(tag: string): Promise<string | undefined>;
-  /** The current token if this process knows it without a call to Redis; undefined if it is in Redis, where another process may replace it. */
-  known(tag: string): string | undefined;
+  /**
+   * The current one. Undefined if Redis cannot be asked for it; entries with this tag must not be used then.
+   * @param scope keeps a proposed token for the fleet, if the service has accepted it.
+   */
+  current(tag: string, scope?: Scope): Promise<Generation | undefined>;
+  /** The current one if this process knows it without a call to Redis; undefined if it is in Redis, where another process may replace it. */
+  known(tag: string): Generation | undefined;
   /**
    * Replaces the token of a tag, which invalidates all entries with this tag. If Redis cannot be reached, waits for as long as Redis takes to move to
    * another server. Never rejects: a token that could not be replaced in this time is replaced when Redis is back.
@@ -28,7 +40,7 @@ export interface Generations {
   renew(tag: string): Promise<void>;
   /**
    * Call it before a write is sent. Until the write has ended, or for a minute if this process ends before it, the token is one under which nothing may be
-   * cached (see `isUnsettled`). Never rejects, and waits no longer than for a command of Redis.
+   * cached. Never rejects, and waits no longer than for a command of Redis.
    * @returns what ends the write, and renews the token if the write has done something. Never rejects.
    */
   begin(tag: string): Promise<(effect: WriteEffect) => Promise<void>>;
@@ -50,6 +62,8 @@ export const refreshMs = 1_000;
 const lifetimeSeconds = 24 * 60 * 60;
 /** How many tokens a process keeps without Redis. A dropped token only costs cache misses. */
 const maxTags = 100_000;
+/** For how long one is proposed: longer than a read takes, and shorter than a write without its process counts. */
+const proposedMs = 30_000;
 /** Between two attempts to write a token to Redis, in milliseconds. */
 const payPauseMs = 100;
 
@@ -58,25 +72,26 @@ const unsettledSeconds = 60;
 /** Of `unsettled-<token>+<write>+<write>`: the token, and the writes that have not ended. A question mark stands for those that may still be carried out. */
 const unsettledPrefix = 'unsettled-';
 
-/** Whether a token stands for a state that may change at any time, by a write that has not ended or that may still be carried out. */
-export const isUnsettled = (token: string | null | undefined): boolean => token?.startsWith(unsettledPrefix) === true;
-
-const tokenSchema = z.string().regex(/^(?:unsettled-)?[\da-f-]{36}(?:\+[\da-f?]+)*$/);
+const generationSchema = z.stringFormat('generation', /^(?:unsettled-)?[\da-f-]{36}(?:\+[\da-f?]+)*$/).transform(
+  (text): Generation => ({
+    token: text.replace(/^unsettled-|\+.*/g, ''),
+    state: text.startsWith(unsettledPrefix) ? 'unsettled' : 'settled',
+  }),
+);
 
 /** The generations of a process that shares its cache with no other process. A restart purges what it caches. */
 export function localGenerations(): Generations {
-  const tokens = new LRUCache<string, string>(atMost(maxTags));
+  const generations = new LRUCache<string, Generation>(atMost(maxTags));
   const renewed = (tag: string, unsettled = false) => {
-    const staysUnsettled = unsettled || isUnsettled(tokens.get(tag));
-    const token = staysUnsettled ? `${unsettledPrefix}${randomUUID()}` : randomUUID();
-    tokens.set(tag, token, { ttl: staysUnsettled ? unsettledSeconds * 1_000 : 0 });
-    return token;
+    const state = unsettled || generations.get(tag)?.state === 'unsettled' ? 'unsettled' : 'settled';
+    const generation: Generation = { token: randomUUID(), state };
+    generations.set(tag, generation, { ttl: state === 'unsettled' ? unsettledSeconds * 1_000 : 0 });
+    return generation;
   };
-  const known = (tag: string) => tokens.get(tag) ?? renewed(tag);
+  const known = (tag: string) => generations.get(tag) ?? renewed(tag);
   return {
     known,
     current: async tag => known(tag),
-    settled: async tag => known(tag),
     async renew(tag) {
       renewed(tag);
     },
@@ -99,14 +114,21 @@ interface Change {
   readonly write?: string | undefined;
   /** What is in the list of writes instead of it. */
   readonly mark?: string | undefined;
+  /** Whether a token that is missing stays so. */
+  readonly onlyExisting?: boolean;
 }
 
 /**
  * Changes a token, and returns it. KEYS: the token. ARGV: a new one; whether that takes its place; a write that is taken from the list; what is added to the
- * list; for how many seconds Redis keeps a token without writes, and one with writes.
+ * list; for how many seconds Redis keeps a token without writes, and one with writes; whether a missing one stays so.
  */
 const changeScript = `
-  local value = redis.call('GET', KEYS[1]) or ARGV[1]
+  local value = redis.call('GET', KEYS[1])
+  if not value and ARGV[7] == 'true' then
+    redis.call('SET', KEYS[1], ARGV[1], 'XX')
+    return ''
+  end
+  value = value or ARGV[1]
   local token, writes = value:match('^unsettled%-([^+]+)(.*)')
   if not token then token, writes = value, '' end
   if ARGV[2] == 'true' then token = ARGV[1] end
@@ -117,25 +139,29 @@ const changeScript = `
   return token`;
 
 /**
- * Reads a token, or sets a first one. Runs as a script whose commands are those of `changeScript`, so that a Redis in which this user cannot renew a token,
- * such as a replica, a full one, or one that runs no scripts, is not trusted: it would miss the next renewal.
+ * Reads a token, and sets a first one if ARGV[3] allows that. Runs as a script whose commands are those of `changeScript`, even where they change nothing,
+ * so that a Redis in which this user cannot renew a token, such as a replica, a full one, or one that runs no scripts, is not trusted: it would miss the
+ * next renewal.
  */
 const readScript = `
   local value = redis.call('GET', KEYS[1])
-  redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2], 'NX')
-  return value or ARGV[1]`;
+  local isSet = value or ARGV[3] == 'true'
+  redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2], isSet and 'NX' or 'XX')
+  return value or isSet and ARGV[1] or ''`;
 
-/** Changes the token of a tag in Redis, by default to a new one. Returns it. @throws an error of Redis. */
+/** Changes the token of a tag in Redis, by default to a new one. Returns its generation, if there is one now. @throws an error of Redis. */
 export async function changeGeneration(
   redis: RedisClient,
   namespace: FleetNamespace,
   tag: string,
-  { renews, write = 'none', mark = '' }: Change = { renews: true },
-): Promise<string> {
+  { renews, write = 'none', mark = '', onlyExisting = false }: Change = { renews: true },
+): Promise<Generation | undefined> {
   const key = keyOf(namespace, tag);
+  const seconds = [lifetimeSeconds, unsettledSeconds];
   const run = () =>
-    redis.eval(changeScript, 1, key, randomUUID(), `${renews}`, write, mark, lifetimeSeconds, unsettledSeconds);
-  return tokenSchema.parse(await replacingOtherType(redis, key, run));
+    redis.eval(changeScript, 1, key, randomUUID(), `${renews}`, write, mark, ...seconds, `${onlyExisting}`);
+  const text = await replacingOtherType(redis, key, run);
+  return text === '' ? undefined : generationSchema.parse(text);
 }
 
 /** The field of the purge of all scopes. */
@@ -161,9 +187,16 @@ export async function writePurge(
  * announcement could arrive too late. Epochs are read once a second; while Redis is away, the process uses those that it knows. Gateways with another
  * `modelVersion` share both: a write or a purge through one invalidates the entries of all.
  */
-export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
+export function sharedGenerations(
+  redis: RedisClient,
+  namespace: FleetNamespace,
+  telemetry: Telemetry,
+  acceptedScopes: Pick<AcceptedScopes, 'has'>,
+): Generations {
   /** The last write to each tag whose new token is not in Redis yet. */
   const owed = new Map<string, Change>();
+  /** By their tags. One that Redis has had is not proposed again: if Redis lost it, what was stored under it may be older than a write. */
+  const proposals = new LRUCache<string, string>({ ...atMost(maxTags), ttl: proposedMs });
   let failingSince = Number.POSITIVE_INFINITY;
   /** The tags that were renewed since a server of Redis was lost: its successor may have old tokens. Undefined until one is lost. */
   let renewed: LRUCache<string, true> | undefined;
@@ -189,25 +222,40 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
   // Another gateway may be later to reach the new server, and have a token for it.
   onServerLost(redis, () => {
     trustedFrom = performance.now() + moveMs;
+    proposals.clear();
     renewed = new LRUCache(atMost(maxTags));
   });
 
-  async function currentOf(tag: string): Promise<string | undefined> {
-    const current = await guarded('EVAL', async () => {
-      if (renewed === undefined || renewed.has(tag)) {
-        const key = keyOf(namespace, tag);
-        const read = () => redis.eval(readScript, 1, key, randomUUID(), lifetimeSeconds);
-        const { data } = tokenSchema.safeParse(await replacingOtherType(redis, key, read));
-        if (data !== undefined) return data;
-        telemetry.malformed('generation');
-      }
-      const renewing = renewed;
-      const token = await changeGeneration(redis, namespace, tag);
-      renewing?.set(tag, true);
-      return token;
-    });
-    if (current !== undefined) failingSince = Number.POSITIVE_INFINITY;
-    return current;
+  /** @returns `none` if Redis has none, and may not get one. */
+  async function readGeneration(tag: string, isAccepted: boolean): Promise<Generation | 'none'> {
+    if (renewed === undefined || renewed.has(tag)) {
+      const key = keyOf(namespace, tag);
+      const first = proposals.get(tag) ?? randomUUID();
+      const read = () => redis.eval(readScript, 1, key, first, lifetimeSeconds, `${isAccepted}`);
+      const text = await replacingOtherType(redis, key, read);
+      if (text === '') return 'none';
+      const { data } = generationSchema.safeParse(text);
+      if (data !== undefined) return data;
+      telemetry.malformed('generation');
+    }
+    const renewing = renewed;
+    const generation = await changeGeneration(redis, namespace, tag, { renews: true, onlyExisting: !isAccepted });
+    if (generation !== undefined) renewing?.set(tag, true);
+    return generation ?? 'none';
+  }
+
+  async function current(tag: string, scope?: Scope): Promise<Generation | undefined> {
+    if (performance.now() < trustedFrom || owed.has(tag)) return undefined;
+    const isAccepted = scope !== undefined && acceptedScopes.has(scope);
+    const found = await guarded('EVAL', () => readGeneration(tag, isAccepted));
+    if (found !== undefined) failingSince = Number.POSITIVE_INFINITY;
+    if (found !== 'none') {
+      proposals.delete(tag);
+      return found;
+    }
+    const token = proposals.get(tag) ?? randomUUID();
+    if (!proposals.has(tag)) proposals.set(tag, token);
+    return { token, state: 'proposed' };
   }
 
   /** Returns whether Redis has changed the token. Never rejects. */
@@ -248,13 +296,9 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
     while (owed.has(tag) && performance.now() < giveUpAt) await pause();
   }
 
-  const current = async (tag: string) =>
-    performance.now() >= trustedFrom && !owed.has(tag) ? currentOf(tag) : undefined;
-
   return {
     known: () => undefined,
     current,
-    settled: async tag => (await current(tag))?.replace(/^unsettled-|\+.*/g, ''),
     renew: tag => renew(tag),
     async begin(tag) {
       const write = randomUUID().replaceAll('-', '');

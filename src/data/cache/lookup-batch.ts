@@ -1,3 +1,5 @@
+// What one batch of look-ups waits for, loads and stores.
+import type { Scope } from '../../auth/credentials.js';
 import {
   Abandoned,
   Forbidden,
@@ -12,8 +14,8 @@ import type { Span } from '../../observability/operation-info.js';
 import type { Source } from '../../observability/response-metadata.js';
 import type { Receiver } from '../upstream/call.js';
 import type { Entry } from './entry.js';
-import { isUnsettled } from './generations.js';
-import type { Keys, ScopedKey } from './keys.js';
+import type { Generation, Generations } from './generations.js';
+import { type ScopedKey, scopeOfKey } from './keys.js';
 import type { Load, Loaded, Lookup, LookupOutcome, LookupResult, ReceiveOutcome } from './lookup.js';
 import { anyGeneration, freshEntries, type MemoryTier, type RedisTier } from './tiers.js';
 
@@ -21,6 +23,7 @@ import { anyGeneration, freshEntries, type MemoryTier, type RedisTier } from './
 export interface CacheState {
   readonly memory: MemoryTier;
   readonly redis: RedisTier | undefined;
+  readonly generations: Generations;
   readonly inFlight: Map<ScopedKey, InFlight>;
 }
 
@@ -29,7 +32,7 @@ interface InFlight {
   readonly key: ScopedKey;
   readonly lookup: Lookup;
   /** The generation of the look-up's tag; undefined if it has no tag, or if it is unknown. */
-  readonly generation: string | undefined;
+  readonly generation: Generation | undefined;
   readonly isCacheable: boolean;
   /** The batch that loads it, which is the first to wait. For all others the source is `flight`. */
   readonly loader: LookupBatch;
@@ -73,6 +76,8 @@ export class LookupBatch implements Receiver<Loaded> {
   /** How many of those that it started have no result yet. */
   #running = 0;
   readonly #writes = new Map<ScopedKey, Entry>();
+  /** The proposed tokens of what is to be written, and their tags. */
+  readonly #proposed = new Map<string, string>();
 
   constructor(state: CacheState, load: Load<Lookup>, receive: ReceiveOutcome, span: Span | undefined) {
     this.#state = state;
@@ -85,7 +90,7 @@ export class LookupBatch implements Receiver<Loaded> {
    * Fulfilled when all outcomes but those that are `late` have been received.
    * @param generations of the tags. If one is unknown or unsettled, the cache is neither read nor written for it.
    */
-  run(lookups: readonly Lookup[], generations: ReadonlyMap<string, string | undefined>): Promise<void> {
+  run(lookups: readonly Lookup[], generations: ReadonlyMap<string, Generation | undefined>): Promise<void> {
     const complete = new Promise<void>((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -95,8 +100,9 @@ export class LookupBatch implements Receiver<Loaded> {
     this.#missing = lookups.length;
     for (const [index, lookup] of lookups.entries()) {
       const generation = lookup.tag === undefined ? undefined : generations.get(lookup.tag);
-      const isCacheable = lookup.tag === undefined || (generation !== undefined && !isUnsettled(generation));
-      const fresh = isCacheable && freshEntries(memory, lookup.keys, generation, 'freshUntil', lookup.lifetime.maxAge);
+      const isCacheable = lookup.tag === undefined || (generation !== undefined && generation.state !== 'unsettled');
+      const { maxAge } = lookup.lifetime;
+      const fresh = isCacheable && freshEntries(memory, lookup.keys, generation?.token, 'freshUntil', maxAge);
       if (fresh) {
         this.#receive(index, resultOf(fresh, 'memory'));
         this.#missing -= 1;
@@ -105,7 +111,7 @@ export class LookupBatch implements Receiver<Loaded> {
       // The last key, which the same record without embeddings does not have. A read after a write joins no load from before it: where writes are not known,
       // none that has begun.
       const last = lookup.keys.at(-1);
-      const key = (lookup.tag === undefined ? last : `${last} ${generation ?? thisTurn()}`) as ScopedKey;
+      const key = (lookup.tag === undefined ? last : `${last} ${generation?.token ?? thisTurn()}`) as ScopedKey;
       let inFlight = all.get(key);
       if (inFlight === undefined) {
         inFlight = { key, lookup, generation, isCacheable, loader: this, waiters: [] };
@@ -154,7 +160,7 @@ export class LookupBatch implements Receiver<Loaded> {
 
   #answerFromRedis(inFlight: InFlight): boolean {
     const { keys, lifetime } = inFlight.lookup;
-    const fresh = freshEntries(this.#inRedis, keys, inFlight.generation, 'freshUntil', lifetime.maxAge);
+    const fresh = freshEntries(this.#inRedis, keys, inFlight.generation?.token, 'freshUntil', lifetime.maxAge);
     if (fresh === undefined) return false;
     for (const [index, key] of keys.entries()) this.#state.memory.set(key, fresh[index] as Entry);
     this.#settle(inFlight, resultOf(fresh, 'redis'));
@@ -164,13 +170,13 @@ export class LookupBatch implements Receiver<Loaded> {
   /** A load has succeeded. */
   resolve(index: number, { value, bytes, embeddings, noStore }: Loaded): void {
     const inFlight = this.#loads[index] as InFlight;
-    const { keys, lifetime } = inFlight.lookup;
+    const { lifetime } = inFlight.lookup;
     const isStored = inFlight.isCacheable && !noStore;
     const freshUntil = isStored ? timeNow() + lifetime.maxAge : 0;
-    const times = { freshUntil, usableUntil: freshUntil + lifetime.grace, generation: inFlight.generation };
+    const times = { freshUntil, usableUntil: freshUntil + lifetime.grace, generation: inFlight.generation?.token };
     const record: Entry = { value, bytes, ...times };
     const entries = embeddings === undefined ? [record] : [record, { ...embeddings, ...times }];
-    if (isStored) this.#store(keys, entries);
+    if (isStored) this.#store(inFlight, entries);
     this.#settle(inFlight, resultOf(entries, 'network'));
   }
 
@@ -182,7 +188,7 @@ export class LookupBatch implements Receiver<Loaded> {
 
   #settle(inFlight: InFlight, result: LookupOutcome): void {
     const { key, waiters } = inFlight;
-    const { inFlight: all, redis } = this.#state;
+    const { inFlight: all } = this.#state;
     // The next look-up of its key loads again.
     if (all.get(key) === inFlight) all.delete(key);
     for (const [place, { batch, index }] of waiters.entries()) {
@@ -193,7 +199,21 @@ export class LookupBatch implements Receiver<Loaded> {
       if (batch.#missing === 0) batch.#resolve();
     }
     this.#running -= 1;
-    if (this.#running === 0 && this.#writes.size > 0) void redis?.setMany(this.#writes, this.#span);
+    if (this.#running === 0 && this.#writes.size > 0) void this.#share(scopeOfKey(inFlight.lookup.keys[0]));
+  }
+
+  /** Writes to Redis. What has a proposed token is written once the fleet has kept it: another gateway may have been first. Never rejects. */
+  async #share(scope: Scope): Promise<void> {
+    const { generations, redis } = this.#state;
+    const proposed = this.#proposed;
+    const keep = async ([token, tag]: readonly [string, string]) => {
+      const current = await generations.current(tag, scope);
+      if (current?.state === 'settled' && current.token === token) proposed.delete(token);
+    };
+    if (proposed.size > 0) await Promise.all([...proposed].map(keep));
+    for (const [key, { generation = '', usableUntil }] of this.#writes)
+      if (usableUntil > 0 && proposed.has(generation)) this.#writes.delete(key);
+    if (this.#writes.size > 0) await redis?.setMany(this.#writes, this.#span);
   }
 
   /** Whether another batch had less than half of the time that this one has taken. */
@@ -208,7 +228,7 @@ export class LookupBatch implements Receiver<Loaded> {
     if (error instanceof NotFound) this.#storeRefusal(inFlight, lookup.lifetime.absent, error.upstream);
     if (error instanceof Forbidden || error instanceof Unauthenticated) this.#storeRefusal(inFlight, 0);
     if (!(error instanceof UpstreamFailure)) return error;
-    const usable = lookup.outlivesTag ? anyGeneration : generation;
+    const usable = lookup.outlivesTag ? anyGeneration : generation?.token;
     const olderInRedis = freshEntries(this.#inRedis, lookup.keys, usable, 'usableUntil');
     if (olderInRedis !== undefined) return resultOf(olderInRedis, 'redis', true);
     const olderInMemory = freshEntries(this.#state.memory, lookup.keys, usable, 'usableUntil');
@@ -216,23 +236,23 @@ export class LookupBatch implements Receiver<Loaded> {
   }
 
   /** Replaces the entries after a refusal. @param milliseconds how long to remember it; 0: not at all, even if the clock is set back. */
-  #storeRefusal({ lookup, generation }: InFlight, milliseconds: number, fault?: UpstreamFault): void {
+  #storeRefusal(inFlight: InFlight, milliseconds: number, fault?: UpstreamFault): void {
+    const { lookup, generation } = inFlight;
     // Without the pause that the service asked for: it has passed when the entry is read.
     const absent = fault && { status: fault.status, errorCode: fault.errorCode };
     const until = milliseconds === 0 ? 0 : timeNow() + milliseconds;
-    const entry: Entry = { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 };
-    this.#store(
-      lookup.keys,
-      lookup.keys.map(() => entry),
-    );
+    const entry: Entry = { absent, freshUntil: until, usableUntil: until, generation: generation?.token, bytes: 0 };
+    const entries = lookup.keys.map(() => entry);
+    this.#store(inFlight, entries);
   }
 
-  #store(keys: Keys, entries: readonly Entry[]): void {
+  #store({ lookup: { keys, tag = '' }, generation }: InFlight, entries: readonly Entry[]): void {
     const { memory, redis } = this.#state;
     for (const [index, entry] of entries.entries()) {
       const key = keys[index] as ScopedKey;
       memory.set(key, entry);
       if (redis !== undefined) this.#writes.set(key, entry);
+      if (generation?.state === 'proposed' && entry.usableUntil > 0) this.#proposed.set(generation.token, tag);
     }
   }
 }

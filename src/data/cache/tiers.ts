@@ -63,7 +63,7 @@ export type RedisTier = ReturnType<typeof createRedisTier>;
  * A tier that behaves as if it were empty if Redis is unavailable, slow or full. All keys of one call must have the same scope: they are then in one
  * Cluster slot, and one command reads them all.
  */
-export function createRedisTier({ redis, namespace, signer, telemetry }: SharedStore) {
+export function createRedisTier({ redis, namespace, signer, telemetry, acceptedScopes }: SharedStore) {
   const guarded = createRedisGuard(telemetry);
   const server = redisAttributes(redis);
   const json = createSignedJson(signer, telemetry, entrySchema);
@@ -102,12 +102,14 @@ export function createRedisTier({ redis, namespace, signer, telemetry }: SharedS
         characters += text.length;
         const decode = () => json.decode(name, text, 'record');
         const entry = characters <= maxAtOnce ? decode() : await runYielding(scopeOfKey(key), decode);
-        if (entry !== undefined) entries.set(key, entry);
+        if (entry === undefined) continue;
+        entries.set(key, entry);
+        if (entry.absent === undefined) acceptedScopes.add(scopeOfKey(key));
       }
       return entries;
     },
 
-    /** Writes entries in pipelines. Removes the key of an entry that has expired or is too large. Never rejects. */
+    /** Writes entries in pipelines. Removes the key of an entry that has expired, is too large, or whose scope the service has not accepted. Never rejects. */
     async setMany(writes: ReadonlyMap<ScopedKey, Entry>, parent?: Span): Promise<void> {
       const run = async (some: readonly (readonly [ScopedKey, Entry])[]) => {
         const pipeline = redis.pipeline();
@@ -115,7 +117,7 @@ export function createRedisTier({ redis, namespace, signer, telemetry }: SharedS
         for (const [key, entry] of some) {
           const milliseconds = Math.ceil(entry.usableUntil - timeNow());
           const name = nameOf(key);
-          if (milliseconds <= 0 || entry.bytes > maxQuickBytes) {
+          if (milliseconds <= 0 || entry.bytes > maxQuickBytes || !acceptedScopes.has(scopeOfKey(key))) {
             pipeline.unlink(name);
             continue;
           }

@@ -1,4 +1,6 @@
+// The polls of one thing, by one gateway of the fleet for all listeners.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
 import { retryAfterMs } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import type { Telemetry } from '../../observability/telemetry.js';
@@ -25,6 +27,8 @@ export interface PollerDeps {
   /** The time between two polls, in milliseconds. */
   readonly intervalMs: number;
   readonly telemetry: Telemetry;
+  /** Nothing is claimed in the store for the others: anyone can make up a credential. */
+  readonly acceptedScopes: Pick<AcceptedScopes, 'has'>;
   /** Identifies this gateway. */
   readonly gateway: string;
 }
@@ -39,6 +43,7 @@ type Ordered<T> = T & Pick<StateMessage<unknown>, 'order'>;
  */
 export class Poller {
   readonly topic: Topic<Ordered<Snapshot<unknown>>>;
+  readonly #scope: Scope;
   readonly #name: string;
   readonly #watched: Watched<unknown>;
   readonly #deps: PollerDeps;
@@ -60,7 +65,8 @@ export class Poller {
   #isStopped = false;
 
   /** @param onEmpty is called when the last listener has left, or the topic has ended. */
-  constructor(name: string, watched: Watched<unknown>, deps: PollerDeps, onEmpty: () => void) {
+  constructor(scope: Scope, name: string, watched: Watched<unknown>, deps: PollerDeps, onEmpty: () => void) {
+    this.#scope = scope;
     this.#name = name;
     this.#watched = watched;
     this.#deps = deps;
@@ -93,13 +99,13 @@ export class Poller {
 
   /** Finds out again and again who polls, because that gateway can be killed. One that does not poll reads the state: a message can be missed. Never rejects. */
   async #claim(): Promise<void> {
-    const { store, gateway } = this.#deps;
+    const { store, gateway, acceptedScopes } = this.#deps;
     this.#claimIn(store.claimMs / attemptsPerClaim);
     const generation = this.#generation;
     await this.#readGeneration(generation);
     if (this.#isStopped || generation !== this.#generation) return;
-    const isOurs =
-      generation === undefined || (await store.claim(this.#name, generation, gateway).catch(() => undefined));
+    const mayClaim = generation !== undefined && acceptedScopes.has(this.#scope);
+    const isOurs = !mayClaim || (await store.claim(this.#name, generation, gateway).catch(() => undefined));
     if (generation !== this.#generation) return;
     this.#isElsewhere = isOurs === false;
     const isRead = (this.#polling !== undefined && isOurs !== false) || (await this.#readStored());

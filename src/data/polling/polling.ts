@@ -23,7 +23,7 @@ export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = de
     if (pollers.size >= maxWatched) {
       throw new RateLimited(`More than ${maxWatched} different subscriptions with this credential`);
     }
-    const poller = new Poller(name, watched, { ...deps, gateway }, () => {
+    const poller = new Poller(scope, name, watched, { ...deps, gateway }, () => {
       pollers.delete(name);
       if (pollers.size === 0) pollersOf.delete(scope);
       const stopped = poller.stop().finally(() => stopping.delete(stopped));

@@ -71,7 +71,7 @@ export const jobProgress =
         },
         same: (one, other) => isDeepStrictEqual(shownOf(one), shownOf(other)),
         isFinal: ({ finished }) => finished,
-        generation: () => deps.cache.generations.settled(jobsTag(marketId)),
+        generation: async () => (await deps.cache.generations.current(jobsTag(marketId), scope))?.token,
       },
       cancellation.signal,
     );

@@ -1,6 +1,7 @@
 // Counts requests per minute of addresses, credentials and teams, over the whole fleet where there is Redis.
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
+import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
 import type { ClientLimits } from '../../auth/teams.js';
 import type { Config } from '../../config/config.js';
 import type { RateLimitUsage } from '../../context.js';
@@ -35,16 +36,19 @@ interface Share {
   /** In milliseconds of `performance.now()`. */
   readonly until: number;
   readonly isFromRedis: boolean;
+  /** Whether it is of a scope that the service had not accepted. */
+  readonly isOfStranger: boolean;
 }
 
 /**
  * With Redis, all gateways share one limit: each takes shares of it, so that together they never allow more requests. Without Redis, or while it
- * is away, each gateway counts only its own requests.
+ * is away, each gateway counts only its own requests. So it does for a scope that the service has not accepted: anyone can make one up.
  */
 export function createRateLimits(
   { perCredential, perAddress }: Config['rateLimits'],
   redis: RedisClient | undefined,
   telemetry: Telemetry,
+  acceptedScopes: Pick<AcceptedScopes, 'has'>,
 ) {
   /** By what they count and their limits, of which a teams file has few. */
   const counters = new Map<string, ReturnType<typeof createCounter>>();
@@ -60,7 +64,7 @@ export function createRateLimits(
       counter = createCounter(`mig:rate:${what}`, limit, redis, telemetry);
       counters.set(name, counter);
     }
-    return counter(key);
+    return counter(key, what !== 'scope' || acceptedScopes.has(key as Scope));
   }
 
   return {
@@ -70,7 +74,6 @@ export function createRateLimits(
     /**
      * Counts one request by its network address and, where it has a credential, by its scope and its team. Undefined where nothing is limited. A promise
      * only where the count in Redis is needed.
-     * @param scope of the credential; whether the service accepts it is not known yet.
      * @param own what the teams file limits for the credential.
      */
     count(address: string, scope: string | undefined, own: ClientLimits = {}): MaybePromise<Verdict | undefined> {
@@ -91,15 +94,15 @@ function createCounter(keyPrefix: string, limit: number, redis: RedisClient | un
   const points = Math.ceil(limit / sharesPerWindow);
   let retryAt = 0;
 
-  /** Takes a share from Redis, once for all that wait for it. Where Redis fails, nothing changes. */
-  function take(key: string, from: RedisCounter): Promise<void> {
-    const running = taking.get(key) ?? takeAlone(key, from).finally(() => taking.delete(key));
+  /** Takes a share from Redis, once for all that wait for it. Where Redis fails, nothing changes. @param used what Redis counts besides. */
+  function take(key: string, from: RedisCounter, used: number): Promise<void> {
+    const running = taking.get(key) ?? takeAlone(key, from, used).finally(() => taking.delete(key));
     taking.set(key, running);
     return running;
   }
 
-  async function takeAlone(key: string, from: RedisCounter): Promise<void> {
-    const result = await from.consume(key, points).catch((refusal: unknown) => refusal);
+  async function takeAlone(key: string, from: RedisCounter, used: number): Promise<void> {
+    const result = await from.consume(key, points + used).catch((refusal: unknown) => refusal);
     if (!(result instanceof RateLimiterRes)) {
       retryAt = performance.now() + retryMs;
       telemetry.redisFault('rate limit', result);
@@ -109,23 +112,32 @@ function createCounter(keyPrefix: string, limit: number, redis: RedisClient | un
     const { consumedPoints, remainingPoints, msBeforeNext } = result;
     // Of the last share, a part may be beyond the limit.
     const left = Math.max(Math.min(points, points + limit - consumedPoints), 0);
-    shares.set(key, { left, leftInRedis: remainingPoints, until: performance.now() + msBeforeNext, isFromRedis: true });
+    const until = performance.now() + msBeforeNext;
+    shares.set(key, { left, leftInRedis: remainingPoints, until, isFromRedis: true, isOfStranger: false });
     telemetry.redisWorks('rate limit');
     telemetry.works(subject);
   }
 
-  return function count(key: string): MaybePromise<Verdict> {
+  return function count(key: string, isShared: boolean): MaybePromise<Verdict> {
     const now = performance.now();
-    const source = now >= retryAt ? shared : undefined;
+    const source = isShared && now >= retryAt ? shared : undefined;
     let share = shares.get(key);
-    if (share === undefined || !canDecide(share, now)) {
-      if (source !== undefined) return take(key, source).then(() => count(key));
-      share = { left: limit, leftInRedis: 0, until: now + windowSeconds * 1_000, isFromRedis: false };
+    // Redis has not counted what was let in before the service accepted the scope.
+    const used = isShared && share?.isOfStranger ? limit - share.left : 0;
+    if (share === undefined || used > 0 || !canDecide(share, now)) {
+      if (source !== undefined) return take(key, source, used).then(() => count(key, isShared));
+      share = {
+        left: limit - used,
+        leftInRedis: 0,
+        until: now + windowSeconds * 1_000,
+        isFromRedis: false,
+        isOfStranger: !isShared,
+      };
       shares.set(key, share);
     }
-    if (shared !== undefined && !share.isFromRedis) {
+    if (shared !== undefined && isShared && !share.isFromRedis) {
       telemetry.rateLimitUnenforced();
-      if (source !== undefined) void take(key, source);
+      if (source !== undefined) void take(key, source, 0);
     }
     const isOver = share.left === 0;
     if (!isOver) share.left -= 1;

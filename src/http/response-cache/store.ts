@@ -50,7 +50,7 @@ export function createResponseCacheStore({ bytes, shared, generations, telemetry
     if (response.generations.length === 0) return true;
     const current = response.generations.map(([tag]) => generations.current(tag));
     return Promise.all(current).then(all =>
-      response.generations.every(([, generation], index) => all[index] === generation),
+      response.generations.every(([, token], index) => all[index]?.state === 'settled' && all[index].token === token),
     );
   }
 

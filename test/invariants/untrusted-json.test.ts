@@ -125,7 +125,7 @@ const documents: readonly ((id: number) => string)[] = [
       __typename ... on DiscoveryStarted { jobs { id } } ... on DiscoveryAlreadyRunning { jobs { id } } }
     e: exportMarketCsv(input: { marketId: ${id}, companies: { domains: ["a.example"] } }) { __typename }
     f: createEmbedSession { __typename }
-    h: reviewCompanies(input: { marketId: ${id}, reviewStatus: INCLUDE, target: { all: true } }) { __typename }
+    h: reviewCompanies(input: { marketId: ${id}, reviewStatus: INCLUDE, target: { all: true } }) { companies { domain } }
     i: signOut { __typename }
     g: signIn(input: { email: "${'ada@team.example'}", password: "x" }) { __typename } }`,
 ];
@@ -177,6 +177,7 @@ test('The documents are valid, and reach every endpoint family', async () => {
     'events',
     'export-csv',
     'jobs',
+    'keywords',
     'market',
     'observations',
     'suggest',

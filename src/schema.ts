@@ -8,7 +8,6 @@ import { exportsNodes, exportsResolvers } from './domains/exports/resolvers.js';
 import { marketsNodes, marketsResolvers } from './domains/markets/resolvers.js';
 import { sessionsResolvers } from './domains/sessions/resolvers.js';
 import { watchesResolvers } from './domains/watches/resolvers.js';
-import { costsOf } from './graphql/limits/cost.js';
 import { createNodeResolvers } from './graphql/node.js';
 import { scalars } from './graphql/scalars.js';
 
@@ -22,7 +21,7 @@ export function readTypeDefs(): string[] {
 
 let schema: GraphQLSchema | undefined;
 
-/** Combines the SDL and the resolvers of all domains into an executable schema. All gateways of a process share it. @throws Error as `costsOf` does. */
+/** Combines the SDL and the resolvers of all domains into an executable schema. All gateways of a process share it. */
 export function createSchema(): GraphQLSchema {
   if (schema !== undefined) return schema;
   const built = makeExecutableSchema({
@@ -40,7 +39,6 @@ export function createSchema(): GraphQLSchema {
     ],
     resolverValidationOptions: { requireResolversToMatchSchema: 'error' },
   });
-  costsOf(built);
   schema = built;
   return built;
 }

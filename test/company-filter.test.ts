@@ -8,7 +8,7 @@ import { createCompaniesLoaders } from '../src/domains/companies/client.js';
 import { facetsOf, preparedFilter } from '../src/domains/companies/list.js';
 import { type CompanyRecord, companyList } from '../src/domains/companies/model.js';
 import type { CompanyFilter, CompanyOrder, FloatRange } from '../src/generated/schema-types.js';
-import { listBounds } from '../src/graphql/limits/list-bounds.js';
+import { listBounds } from '../src/graphql/list-bounds.js';
 import { createSchema } from '../src/schema.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 

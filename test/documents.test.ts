@@ -11,6 +11,7 @@ import { createTeams } from '../src/auth/teams.js';
 import { readConfig } from '../src/config/config.js';
 import { Reloadable } from '../src/config/values.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
+import { prepareKnownDocuments } from '../src/graphql/known-documents.js';
 import { createDocumentChecks } from '../src/graphql/limits/document-checks.js';
 import {
   createDocumentStore,
@@ -18,7 +19,6 @@ import {
   type Manifest,
   maxDocumentText,
 } from '../src/graphql/limits/documents.js';
-import { prepareKnownDocuments } from '../src/graphql/limits/known-documents.js';
 import { createUntrustedReport } from '../src/http/request-telemetry.js';
 import { newOperationInfo } from '../src/observability/operation-info.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';

@@ -152,3 +152,15 @@ export class AcceptedScopes {
     return { accepted: calls.length - refused, refused };
   }
 }
+
+/** What stands for the scope of sign-ins, which have none yet. */
+export type ScopeOrNone = Scope | 'none';
+
+/** Beyond it, what is known of the scope that has been idle longest is forgotten. */
+const maxKept = 2_000;
+
+/** A value for each scope, made when it is first needed. */
+export type PerScope<T extends object> = LRUCache<ScopeOrNone, T>;
+
+export const perScope = <T extends object>(make: (scope: ScopeOrNone) => T): PerScope<T> =>
+  new LRUCache({ max: maxKept, memoMethod: make });

@@ -8,8 +8,7 @@ import type { Cache } from './cache/cache.js';
 import { keysOf, marketTag, type ScopedKey } from './cache/keys.js';
 import type { Lifetime, Load, Loaded, Lookup, LookupResult, ReceiveOutcome } from './cache/lookup.js';
 import { parseLenient, type SchemaDrift } from './parsing.js';
-import { contentOf } from './upstream/call-errors.js';
-import { type Reply, replyText } from './upstream/reply.js';
+import { contentOf, type Reply, replyText } from './upstream/reply.js';
 import type { NamedRecord, RequestAuth, UpstreamRequest } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
 

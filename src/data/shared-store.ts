@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { AcceptedScopes } from '../auth/credentials.js';
+import type { Config } from '../config/config.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Signer } from './cache/signer.js';
 import type { RedisClient } from './redis.js';
-import type { UpstreamOptions } from './upstream/origins.js';
 
 declare const fleetBrand: unique symbol;
 
@@ -28,7 +28,7 @@ export function shortHash(...texts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(texts)).digest('base64url').slice(0, 12);
 }
 
-type Addresses = Pick<UpstreamOptions, 'base' | 'api' | 'dev'>;
+type Addresses = Pick<Config['upstream'], 'base' | 'api' | 'dev'>;
 
 /** A hash of the three upstream addresses: two services with one secret accept neither each other's sessions nor each other's entries. */
 export function serviceName({ base, api, dev }: Addresses): string {

@@ -22,7 +22,7 @@ import {
 import { BadUserInput } from '../errors.js';
 import { distinctDomains, domainKey } from '../lib/domain.js';
 import { oncePerValue } from '../lib/run.js';
-import { boundedList, type ListCoordinate } from './limits/list-bounds.js';
+import { boundedList, type ListCoordinate } from './list-bounds.js';
 
 const minPageSize = 1;
 /** The most items of one page, here and in the service (docs/upstream-api.md: GET events). */

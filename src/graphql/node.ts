@@ -4,7 +4,7 @@ import { type GraphQLResolveInfo, Kind } from 'graphql';
 import { BadUserInput, NotRefetchable } from '../errors.js';
 import type { MaybePromise } from '../lib/run.js';
 import { selectionsOf } from './input.js';
-import { boundedList } from './limits/list-bounds.js';
+import { boundedList } from './list-bounds.js';
 
 /** How the objects of a type that implements `Node` are identified, and read again. */
 type NodeType<Source extends object, Context> = { parts(source: Source): readonly string[] } & (

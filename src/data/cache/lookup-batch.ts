@@ -12,7 +12,7 @@ import {
 import { timeNow } from '../../lib/clock.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Source } from '../../observability/response-metadata.js';
-import type { Receiver } from '../upstream/call.js';
+import type { Receiver } from '../upstream/request.js';
 import type { Entry } from './entry.js';
 import type { Generation, Generations } from './generations.js';
 import { type ScopedKey, scopeOfKey } from './keys.js';

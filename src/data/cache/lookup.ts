@@ -1,5 +1,5 @@
 import type { Source } from '../../observability/response-metadata.js';
-import type { Receiver } from '../upstream/call.js';
+import type { Receiver } from '../upstream/request.js';
 import type { Entry } from './entry.js';
 import type { Keys } from './keys.js';
 

@@ -1,7 +1,6 @@
 // What protects a failing service: a circuit breaker, and a budget of retries, for each scope.
 import { BrokenCircuitError } from 'cockatiel';
-import { LRUCache } from 'lru-cache';
-import type { Scope } from '../../auth/credentials.js';
+import type { ScopeOrNone } from '../../auth/credentials.js';
 import { GatewayError, retryAfterMs, UpstreamError } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { isFailureOfService, isOurOwn } from './call-errors.js';
@@ -11,17 +10,6 @@ import { BrokenExchange } from './exchange.js';
 const sampleMs = 10_000;
 const minCalls = 20;
 const openMs = 5_000;
-/** Beyond it, what is known of the scope that has been idle longest is forgotten. */
-const maxScopes = 2_000;
-
-/** What stands for the scope of sign-ins, which have none yet. */
-type ScopeOrNone = Scope | 'none';
-
-/** A value for each scope, made when it is first needed. */
-export type PerScope<T extends object> = LRUCache<ScopeOrNone, T>;
-
-export const perScope = <T extends object>(make: (scope: ScopeOrNone) => T): PerScope<T> =>
-  new LRUCache({ max: maxScopes, memoMethod: make });
 
 const openedWords = `it opened for one credential, because more than half of its calls failed; for ${openMs / 1_000} seconds it refuses calls. The warning about the address has the cause`;
 

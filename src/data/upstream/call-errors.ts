@@ -17,14 +17,13 @@ import {
   UpstreamUnavailable,
 } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
-import { type BoundedJson, jsonObject } from '../../lib/json.js';
+import { jsonObject } from '../../lib/json.js';
 import { BulkheadFull } from '../../lib/run.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
-import { unwrapped } from '../parsing.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
-import { parseReply, type Reply } from './reply.js';
-import type { NamedRecord, UpstreamRequest } from './request.js';
+import type { Reply } from './reply.js';
+import type { UpstreamRequest } from './request.js';
 
 /** The error for whatever ended a call. Its message names no address. */
 export function errorOfCall(error: unknown, isSafe: boolean): Error {
@@ -98,7 +97,7 @@ export function reportRefusal(
 const unexplained = new Set([401, 403, 404, 410, 429]);
 
 /** What a refusal says about the request: whether it was safe, and which of its arguments the service may reject. */
-type RequestInfo = Pick<UpstreamRequest, 'safe' | 'argument' | 'members' | 'listed' | 'record'>;
+type RequestInfo = Pick<UpstreamRequest, 'safe' | 'argument' | 'members' | 'listed'>;
 
 /**
  * The error for a reply outside 200-299: by the body's `errorCode` if that is a known one, otherwise by the status (docs/upstream-api.md:
@@ -110,38 +109,10 @@ export function errorOfReply(reply: Reply, request: RequestInfo): GatewayError {
   return errorOfProblem(body, reply, request);
 }
 
-/**
- * The JSON value of a reply of status 200-299; undefined for an empty one.
- * @throws UpstreamInvalidResponse if it is not JSON, or names another record than the requested one; the error that it says if it says that the request failed
- */
-export function contentOf(text: BoundedJson, reply: Reply, request: RequestInfo): unknown {
-  const body = parseReply(text);
-  const { success, errorCode, error, errors } = (body ?? {}) as Readonly<Record<string, unknown>>;
-  const faults = [errorCode, error, Array.isArray(errors) && errors.length > 0];
-  if (success === false || faults.some(Boolean)) throw errorOfProblem({ ...(body as object) }, reply, request);
-  if (request.record !== undefined) checkNames(request.record, body);
-  return body;
-}
-
-/** A reply that names no record is taken: the specification does not show every body. @throws UpstreamInvalidResponse */
-function checkNames({ id, member }: NamedRecord, body: unknown): void {
-  const content = unwrapped(body);
-  // As most records do.
-  if (member === '_id' && (content as Readonly<Record<string, unknown>> | null)?.[member] === id) return;
-  const { searchCriteria, companies, jobs } = Object(content);
-  const inMarket =
-    member === '_id' ? [] : [body, Object(body).metadata, content, searchCriteria, companies, jobs].flat();
-  const named = [
-    ...[content].flat().map(record => Object(record)[member]),
-    ...inMarket.map(part => Object(part).marketId),
-  ];
-  if (named.some(other => other != null && other !== id && other !== Number(id)))
-    throw new UpstreamInvalidResponse('The service answered with another record than the requested one');
-}
-
 type Problem = ReturnType<typeof jsonObject>;
 
-function errorOfProblem(problem: Problem, reply: Reply, request: RequestInfo): GatewayError {
+/** @param problem what a body says. */
+export function errorOfProblem(problem: Problem, reply: Reply, request: RequestInfo): GatewayError {
   const { errorCode, message } = readProblem(problem);
   const fault = { status: reply.status, errorCode, retryAfterSeconds: retryAfterSeconds(reply) };
   const status = statusByErrorCode.get(errorCode ?? '') ?? reply.status;

@@ -10,13 +10,7 @@ import { callOutcome, errorOfCall, errorOfReply, reportRefusal, requestsFail } f
 import { type BrokenExchange, Exchange, type ExchangeListener, type ReplyLimits } from './exchange.js';
 import { addressVariables, type Destination } from './origins.js';
 import type { Reply } from './reply.js';
-import type { CallAuth, UpstreamRequest } from './request.js';
-
-/** Learns how each call of a batch ended, by the index of its request. Some may end before `sendBatch` returns. */
-export interface Receiver<T> {
-  resolve(index: number, value: T): void;
-  reject(index: number, error: Error): void;
-}
+import type { CallAuth, Receiver, UpstreamRequest } from './request.js';
 
 /** Some calls that are made together, under one credential. */
 export interface Calls<T> {

@@ -1,10 +1,11 @@
 // The connections to the service's addresses.
 import type { Socket } from 'node:net';
-import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
+import { type buildConnector, type Dispatcher, Pool } from 'undici';
 import { toUpstreamAuth } from '../../auth/credentials.js';
 import type { Config } from '../../config/config.js';
 import { readableEncodings } from '../../lib/body.js';
 import { hostTime } from '../../lib/clock.js';
+import { createConnector } from '../../lib/connector.js';
 import { pathOf } from '../../lib/network.js';
 import { Bulkhead } from '../../lib/run.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
@@ -173,27 +174,4 @@ class Origin {
     this.#isClosed = true;
     await Promise.all([this.#pool.close(), ...this.#closing]);
   }
-}
-
-/**
- * A connector for undici that ends a connection at the first header beyond undici's bound. undici itself parses the rest of what it has received, and
- * makes an error for each line of it: 64 KB of short lines take it 400 ms.
- */
-export function createConnector(options: buildConnector.BuildOptions = {}): buildConnector.connector {
-  const connect = buildConnector(options);
-  return (target, callback) =>
-    connect(target, (...result) => {
-      const [, socket] = result;
-      if (socket) {
-        const destroy = socket.destroy.bind(socket);
-        socket.destroy = error => {
-          destroy(error);
-          if (!(error instanceof errors.HeadersOverflowError)) return socket;
-          socket.read = () => null;
-          // undici's parser catches it.
-          throw error;
-        };
-      }
-      callback(...result);
-    });
 }

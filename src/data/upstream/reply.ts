@@ -10,7 +10,9 @@ import {
   type JsonBounds,
   quoteNumberArrays,
 } from '../../lib/json.js';
-import type { UpstreamRequest } from './request.js';
+import { unwrapped } from '../parsing.js';
+import { errorOfProblem } from './call-errors.js';
+import type { NamedRecord, UpstreamRequest } from './request.js';
 
 /** What came back over the wire, whatever its status. */
 export interface Reply {
@@ -96,4 +98,33 @@ export function parseReply(text: BoundedJson): unknown {
   } catch {
     throw new UpstreamInvalidResponse('The service answered with a body that is not JSON');
   }
+}
+
+/**
+ * The JSON value of a reply of status 200-299; undefined for an empty one.
+ * @throws UpstreamInvalidResponse if it is not JSON, or names another record than the requested one; the error that it says if it says that the request failed
+ */
+export function contentOf(text: BoundedJson, reply: Reply, request: UpstreamRequest): unknown {
+  const body = parseReply(text);
+  const { success, errorCode, error, errors } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  const faults = [errorCode, error, Array.isArray(errors) && errors.length > 0];
+  if (success === false || faults.some(Boolean)) throw errorOfProblem({ ...(body as object) }, reply, request);
+  if (request.record !== undefined) checkNames(request.record, body);
+  return body;
+}
+
+/** A reply that names no record is taken: the specification does not show every body. @throws UpstreamInvalidResponse */
+function checkNames({ id, member }: NamedRecord, body: unknown): void {
+  const content = unwrapped(body);
+  // As most records do.
+  if (member === '_id' && (content as Readonly<Record<string, unknown>> | null)?.[member] === id) return;
+  const { searchCriteria, companies, jobs } = Object(content);
+  const inMarket =
+    member === '_id' ? [] : [body, Object(body).metadata, content, searchCriteria, companies, jobs].flat();
+  const named = [
+    ...[content].flat().map(record => Object(record)[member]),
+    ...inMarket.map(part => Object(part).marketId),
+  ];
+  if (named.some(other => other != null && other !== id && other !== Number(id)))
+    throw new UpstreamInvalidResponse('The service answered with another record than the requested one');
 }

@@ -51,3 +51,9 @@ export interface RequestAuth {
 
 /** What one upstream call needs of it. A sign-in has neither a credential nor a scope yet. */
 export type CallAuth = Pick<RequestAuth, 'metadata'> & Partial<RequestAuth>;
+
+/** Learns how each call of a batch ended, by the index of its request. Some may end before `sendBatch` returns. */
+export interface Receiver<T> {
+  resolve(index: number, value: T): void;
+  reject(index: number, error: Error): void;
+}

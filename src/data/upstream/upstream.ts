@@ -1,17 +1,24 @@
-// The upstream service, as the domains see it.
+// The calls to the service.
+// - Promises: each call ends, with what `read` makes of the reply or with a GatewayError, before one deadline. Only safe requests are sent a second time, and
+//   of a credential's calls at most one in ten. A client whose calls fail, wait or are large blocks no other.
+// - States of a call (`call.ts`): queued for a slot, sending, pausing before its second attempt, reading, ended. Of a circuit breaker, one for each scope
+//   and endpoint family (`breaker.ts`): closed, open, trying.
+// - Needs: the three addresses (`origins.ts`), the credential, the bounds of the request's body (`reply.ts`), and memory for the bytes that arrive.
+// - Tells: the metadata of the response about each call, the metrics, the trace, and the log when the service fails and works again.
+// - Never: caches, parses more than JSON, follows a redirect, or repeats a write.
 import type { Dispatcher } from 'undici';
-import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
+import { type AcceptedScopes, type PerScope, perScope, type Scope } from '../../auth/credentials.js';
 import { Abandoned, NotConfigured, UpstreamTimeout } from '../../errors.js';
 import { heapLimit } from '../../lib/heap.js';
 import type { MaybePromise } from '../../lib/run.js';
 import type { Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { Breaker, type PerScope, perScope, RetryBudget } from './breaker.js';
-import { type Batch, Call, type Calls, type Receiver, type Target } from './call.js';
+import { Breaker, RetryBudget } from './breaker.js';
+import { type Batch, Call, type Calls, type Target } from './call.js';
 import type { ByteBudget } from './exchange.js';
 import { addressVariables, createDestinations, type UpstreamOptions } from './origins.js';
 import { boundsOf, type Reply } from './reply.js';
-import type { CallAuth, UpstreamRequest } from './request.js';
+import type { CallAuth, Receiver, UpstreamRequest } from './request.js';
 
 export type Upstream = ReturnType<typeof createUpstream>;
 

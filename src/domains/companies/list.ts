@@ -4,7 +4,7 @@ import { isLeftOut, known, type LeftOut, present } from '../../data/parsing.js';
 import { BadUserInput } from '../../errors.js';
 import type { CompanyFilter, CompanyOrder, FloatRange } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
-import { boundedList } from '../../graphql/limits/list-bounds.js';
+import { boundedList } from '../../graphql/list-bounds.js';
 import { countValues } from '../../lib/count-values.js';
 import { domainKey } from '../../lib/domain.js';
 import { histogramOf } from '../../lib/histogram.js';

@@ -7,7 +7,7 @@ import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import type { ReviewTarget, SearchCriteriaInput } from '../../generated/schema-types.js';
 import { checkedDomains, marketId, plainText, wholeText } from '../../graphql/input.js';
-import { boundedList, type ListCoordinate } from '../../graphql/limits/list-bounds.js';
+import { boundedList, type ListCoordinate } from '../../graphql/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/run.js';
 import { iso } from '../../lib/time.js';

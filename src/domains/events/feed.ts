@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Scope } from '../../auth/credentials.js';
+import { perScope, type Scope } from '../../auth/credentials.js';
 import { eventsTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
 import type { Feed } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
-import { perScope } from '../../data/upstream/breaker.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import { timeNow } from '../../lib/clock.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';

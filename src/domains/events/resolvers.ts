@@ -23,7 +23,7 @@ import {
   selectsMember,
   withinInput,
 } from '../../graphql/input.js';
-import { boundedList } from '../../graphql/limits/list-bounds.js';
+import { boundedList } from '../../graphql/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { oncePerValue } from '../../lib/run.js';
 import { isCalendarDay, readTime } from '../../lib/time.js';

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { buildConnector } from 'undici';
-import { createConnector } from '../../data/upstream/origins.js';
+import { createConnector } from '../../lib/connector.js';
 import { resolveHost } from '../../lib/names.js';
 
 /** Resolves a name to all its addresses, IPv4 and IPv6. @throws Error if it has none. */

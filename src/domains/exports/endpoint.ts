@@ -3,7 +3,7 @@ import type { Credential } from '../../auth/credentials.js';
 import { BadUserInput } from '../../errors.js';
 import type { ExportHeaderInput } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
-import { boundedList, type ListCoordinate } from '../../graphql/limits/list-bounds.js';
+import { boundedList, type ListCoordinate } from '../../graphql/list-bounds.js';
 import { parseWebUrl } from '../../lib/web-url.js';
 
 /** The user an export is made for, as far as known. The placeholders of a URL stand for it. */

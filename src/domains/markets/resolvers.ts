@@ -2,7 +2,7 @@ import type { Context } from '../../context.js';
 import { listed } from '../../data/parsing.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import { marketId, plainText } from '../../graphql/input.js';
-import { boundedList } from '../../graphql/limits/list-bounds.js';
+import { boundedList } from '../../graphql/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/run.js';
 import type { Market, MarketTopic, MarketTopicGroup } from './model.js';

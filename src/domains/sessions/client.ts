@@ -1,8 +1,7 @@
 import { receivedCookies } from '../../auth/service-cookies.js';
 import { parseLenient } from '../../data/parsing.js';
 import { refusalOf } from '../../data/polling/state-message.js';
-import { contentOf } from '../../data/upstream/call-errors.js';
-import { type Reply, replyText } from '../../data/upstream/reply.js';
+import { contentOf, type Reply, replyText } from '../../data/upstream/reply.js';
 import type { UpstreamRequest } from '../../data/upstream/request.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import type { Write } from '../../data/writer.js';

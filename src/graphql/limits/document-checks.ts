@@ -1,4 +1,10 @@
-// Decides what the gateway executes, for every transport.
+// The limits of documents: what the gateway executes, for every transport.
+// - Promises: no text, document or operation above a bound or a limit of its client is executed, and a refusal comes before any upstream call. What takes
+//   long waits for its turn. The same text is parsed and validated once.
+// - States of a text: unknown, refused, known (kept until others need the place), and trusted (`documents.ts`: kept whatever its size).
+// - Order: size and lines, tokens (the parser stops), depth and repetition (`bounds.ts`), validation, then for each operation its cost (`cost.ts`).
+// - Needs: the schema with `@cost` on what the gateway computes, the teams with their limits, and the trusted documents.
+// - Never: executes, or calls the service.
 import {
   type ASTNode,
   type ASTVisitFn,
@@ -30,7 +36,7 @@ import { operationName as nameOf, type OperationInfo } from '../../observability
 import { badValue, documentMessage, executedArgumentOf, invalidArgumentOf, variableError } from '../argument-errors.js';
 import { createDeprecations } from '../deprecations.js';
 import { bounds, bytesOfDocument, checkBound, checkDocument, checkLines } from './bounds.js';
-import { estimateCost, type OperationCost } from './cost.js';
+import { costsOf, estimateCost, type OperationCost } from './cost.js';
 import { createDocumentStore, type DocumentText, RefusedOperation, withCode } from './documents.js';
 
 interface DocumentChecksDeps {
@@ -87,10 +93,11 @@ export function createDocumentParser(schema: GraphQLSchema, introspection: boole
 
 /**
  * Creates the checks that every document passes, on every transport. A transport calls `documentText`, `read` and `checkOperation`, and executes. For a
- * document that is not known, the work waits for its turn in `runYielding`.
+ * document that is not known, the work waits for its turn in `runYielding`. @throws Error as `costsOf` does.
  */
 export function createDocumentChecks(deps: DocumentChecksDeps) {
   const { schema, documentText, introspection, teams, statisticsLimit } = deps;
+  costsOf(schema);
   const parseText = createDocumentParser(schema, introspection);
   const known = createDocumentStore();
   const costs = new WeakMap<OperationDefinitionNode, OperationCost>();

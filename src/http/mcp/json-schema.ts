@@ -21,7 +21,7 @@ import {
   valueFromAST,
   valueFromASTUntyped,
 } from 'graphql';
-import { type ListCoordinate, listBounds } from '../../graphql/limits/list-bounds.js';
+import { type ListCoordinate, listBounds } from '../../graphql/list-bounds.js';
 import type { SelectedFields, VariableUse } from './selection.js';
 
 /** A schema in JSON Schema 2020-12. */

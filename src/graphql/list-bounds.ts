@@ -1,4 +1,4 @@
-import { BadUserInput } from '../../errors.js';
+import { BadUserInput } from '../errors.js';
 
 const maxDomains = 10_000;
 const maxWords = 1_000;

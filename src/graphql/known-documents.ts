@@ -1,10 +1,10 @@
 // Prepares the documents of the operator before their first request.
 import type { DocumentNode } from 'graphql';
-import type { Reloadable } from '../../config/values.js';
-import { runYielding } from '../../lib/run.js';
-import { operationsNamedIn } from '../../observability/operation-info.js';
-import type { DocumentChecks } from './document-checks.js';
-import type { Manifest } from './documents.js';
+import type { Reloadable } from '../config/values.js';
+import { runYielding } from '../lib/run.js';
+import { operationsNamedIn } from '../observability/operation-info.js';
+import type { DocumentChecks } from './limits/document-checks.js';
+import type { Manifest } from './limits/documents.js';
 
 interface KnownDocumentsDeps {
   /** Undefined: none is trusted. */

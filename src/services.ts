@@ -11,13 +11,10 @@ import { countOf, describeChange, Reloadable } from './config/values.js';
 import type { Services } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { localGenerations, sharedGenerations } from './data/cache/generations.js';
-import { createSigner } from './data/cache/signer.js';
-import { createMemoryTier, createRedisTier } from './data/cache/tiers.js';
-import { localPollStore } from './data/polling/poll-store.js';
 import { createPolling } from './data/polling/polling.js';
-import { redisPollStore } from './data/polling/redis-poll-store.js';
 import { connectRedis, databaseOf, faultsOfRedis, firstContact, followClock, patient } from './data/redis.js';
 import { fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
+import { createSigner } from './data/signer.js';
 import { createStartedRuns } from './data/started-runs.js';
 import { createUpstream } from './data/upstream/upstream.js';
 import { watchedJob } from './domains/discovery/feed.js';
@@ -102,11 +99,9 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   const shared: SharedStore | undefined = redis && { redis, namespace: fleet, signer, telemetry, acceptedScopes };
   const generations =
     redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry, acceptedScopes);
-  const tiers = { memory: createMemoryTier(cacheBytes), redis: shared && createRedisTier(shared) };
   const sealer = createSealer(config.sessionSecrets);
   const intervalMs = config.pollIntervalMs;
-  const store = shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
-  const polling = createPolling({ store, intervalMs, telemetry, acceptedScopes });
+  const polling = createPolling({ shared, intervalMs, telemetry, acceptedScopes });
   const report = (error: unknown) => log.error({ err: error }, 'The outcome of an export could not be recorded');
   const exports = await openExports(config, { redis: exportsRedis, signer, sealer, telemetry, report }, seams);
   const scopeOf = createScoper(config.sessionSecrets[0]);
@@ -122,7 +117,7 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   });
   const services: Services = {
     upstream,
-    cache: new Cache(tiers, generations, telemetry),
+    cache: new Cache(cacheBytes, shared, generations, telemetry),
     telemetry,
     startedRuns: createStartedRuns(shared, telemetry),
     scopeOf,

@@ -3,11 +3,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { AcceptedScopes, type Scope } from '../src/auth/credentials.js';
-import { Cache } from '../src/data/cache/cache.js';
+import {
+  Cache,
+  type Load,
+  type Loaded,
+  type Lookup,
+  type LookupOutcome,
+  type ReceiveOutcome,
+} from '../src/data/cache/cache.js';
 import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
 import { keysOf } from '../src/data/cache/keys.js';
-import type { Load, Loaded, Lookup, LookupOutcome, ReceiveOutcome } from '../src/data/cache/lookup.js';
-import { createMemoryTier, createRedisTier, freshEntries, type MemoryTier } from '../src/data/cache/tiers.js';
+import { createMemoryTier, freshEntries, type MemoryTier } from '../src/data/cache/tiers.js';
 import { connectRedis, maxQuickBytes, type RedisClient } from '../src/data/redis.js';
 import {
   Abandoned,
@@ -109,7 +115,8 @@ async function connected(...urls: readonly string[]): Promise<RedisClient> {
 function cacheOver(redis: RedisClient | undefined, accepted: Accepted = acceptedScopes): Cache {
   const shared = redis && { ...sharedStore(redis, telemetry), acceptedScopes: accepted };
   return new Cache(
-    { memory: createMemoryTier(8 * megabyte), redis: shared && createRedisTier(shared) },
+    8 * megabyte,
+    shared,
     redis === undefined ? localGenerations() : sharedGenerations(redis, testFleet(redis), telemetry, accepted),
     telemetry,
   );
@@ -664,12 +671,7 @@ describe('Redis', () => {
     }
     const [scope, { lookup }] = [someScope(), sourceOf()];
     const lookups = Array.from({ length: size }, (_, index) => lookup(`${index}`, sized(bytes)));
-    const cacheHere = () =>
-      new Cache(
-        { memory: createMemoryTier(8 * megabyte), redis: createRedisTier(store) },
-        localGenerations(),
-        telemetry,
-      );
+    const cacheHere = () => new Cache(8 * megabyte, store, localGenerations(), telemetry);
     await loadMany(cacheHere(), scope, lookups, never);
     await writesOf(admin, size);
     const answers = await loadMany(cacheHere(), scope, lookups, never);

@@ -7,8 +7,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { Redis } from 'ioredis';
 import type { TeamKey } from '../src/auth/teams.js';
 import { Secret } from '../src/config/values.js';
-import { createSigner } from '../src/data/cache/signer.js';
 import { connectRedis, patient } from '../src/data/redis.js';
+import { createSigner } from '../src/data/signer.js';
 import { openFileStore } from '../src/domains/exports/file-store.js';
 import { type Endpoint, type ExportRecord, statusOf, teamState } from '../src/domains/exports/model.js';
 import { createRedisStore } from '../src/domains/exports/redis-store.js';

@@ -11,7 +11,7 @@ import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import { createSealer } from '../src/auth/seal.js';
 import { Secret } from '../src/config/values.js';
-import { createSigner } from '../src/data/cache/signer.js';
+import { createSigner } from '../src/data/signer.js';
 import { companyListId } from '../src/domains/companies/client.js';
 import type { StartTimer } from '../src/domains/exports/delivery.js';
 import { newSigningSecret, rotatedSecrets, signatureHeaders } from '../src/domains/exports/signing.js';

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@
 import { Redis } from 'ioredis';
 import { Secret } from '../src/config/values.js';
 import { writePurge } from '../src/data/cache/generations.js';
-import { createSigner } from '../src/data/cache/signer.js';
 import { redisPollStore } from '../src/data/polling/redis-poll-store.js';
 import { RedisCounter } from '../src/data/redis.js';
+import { createSigner } from '../src/data/signer.js';
 import { createStartedRuns } from '../src/data/started-runs.js';
 import { createRevocations } from '../src/domains/sessions/revocations.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';

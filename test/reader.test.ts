@@ -4,7 +4,6 @@ import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Cache } from '../src/data/cache/cache.js';
 import { localGenerations } from '../src/data/cache/generations.js';
 import { marketTag } from '../src/data/cache/keys.js';
-import { createMemoryTier } from '../src/data/cache/tiers.js';
 import { requiredRecords } from '../src/data/parsing.js';
 import {
   createReader,
@@ -42,7 +41,7 @@ test('a value from memory is not parsed again, and still has what stands for the
       receiver.resolve(0, read(0, { status: 200, headers: {}, body }));
     },
   } as unknown as Upstream;
-  const cache = new Cache({ memory: createMemoryTier(100_000), redis: undefined }, localGenerations(), telemetry);
+  const cache = new Cache(100_000, undefined, localGenerations(), telemetry);
   const read: Read<unknown> = {
     request: requestTo(endpoint, '/things'),
     parse(body) {
@@ -80,7 +79,7 @@ test.each([
       }
     },
   } as unknown as Upstream;
-  const cache = new Cache({ memory: createMemoryTier(100_000), redis: undefined }, localGenerations(), silentTelemetry);
+  const cache = new Cache(100_000, undefined, localGenerations(), silentTelemetry);
   const readerFor = (metadata: ResponseMetadata) => {
     const auth = { credential: {} as Credential, scope: 'someone' as Scope, cancellation: new AbortController() };
     return createReader({ upstream, cache, telemetry: silentTelemetry }, { ...auth, metadata });

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { AcceptedScopes } from '../auth/credentials.js';
 import type { Config } from '../config/config.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import type { Signer } from './cache/signer.js';
 import type { RedisClient } from './redis.js';
+import type { Signer } from './signer.js';
 
 declare const fleetBrand: unique symbol;
 

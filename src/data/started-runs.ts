@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { timeNow } from '../lib/clock.js';
 import { atMost } from '../lib/memory-budget.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import { createSignedJson } from './cache/signer.js';
 import { createRedisGuard } from './redis.js';
 import type { SharedStore } from './shared-store.js';
+import { createSignedJson } from './signer.js';
 
 /** What writes have started of late, such as jobs: a service may list them only some time later. */
 export type StartedRuns = ReturnType<typeof createStartedRuns>;

@@ -13,7 +13,7 @@ import {
 import { Redis } from 'ioredis';
 import { request } from 'undici';
 import { Secret } from '../../src/config/values.js';
-import { createSigner } from '../../src/data/cache/signer.js';
+import { createSigner } from '../../src/data/signer.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { createSchema } from '../../src/schema.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';

@@ -1,7 +1,7 @@
 import { Secret } from '../../src/config/values.js';
-import { createSigner } from '../../src/data/cache/signer.js';
 import { databaseOf, type RedisClient } from '../../src/data/redis.js';
 import { type FleetNamespace, fleetNamespace, type SharedStore } from '../../src/data/shared-store.js';
+import { createSigner } from '../../src/data/signer.js';
 import type { Telemetry } from '../../src/observability/telemetry.js';
 import { silentTelemetry } from './silent-telemetry.js';
 

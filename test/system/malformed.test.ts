@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Secret } from '../../src/config/values.js';
-import { createSigner } from '../../src/data/cache/signer.js';
+import { createSigner } from '../../src/data/signer.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { ask } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';

@@ -1,11 +1,78 @@
+// The cache of what the service answers: memory, then Redis, then one call for all who ask for the same.
+//
+//   client -> scope    whose: a part of every key; no scope sees what another has
+//   market -> tag      of what: `market:7`, `jobs:7`; a record has at most one
+//                      |
+//                      generation  which state the tag is in: `proposed` -> `settled` <-> `unsettled`
+//   purge  -> epoch    since when: a part of every key; what was kept before is not found
+//
+// Promises: after an answered write, nothing from before it; for equal look-ups, one load; nothing in Redis for a scope that the service has
+// not accepted. Where Redis is away, slow or full, it costs speed, never a wrong answer: what has a tag is then neither kept nor used.
+// An entry is fresh, then usable if the service fails, then gone. It is used only under the token of its generation (generations.ts).
+// Needs: a clock that gateways share, Redis or none, and `load`, which asks the service.
+// Never: keeps what the service forbids to store or what was refused, waits for a write to Redis, or holds more than its bytes.
 import { NotFound } from '../../errors.js';
 import type { Span } from '../../observability/operation-info.js';
+import type { Source } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
+import type { SharedStore } from '../shared-store.js';
+import type { Receiver } from '../upstream/request.js';
+import type { Entry } from './entry.js';
 import type { Generation, Generations } from './generations.js';
-import { scopeOfKey } from './keys.js';
-import type { Load, Lookup, LookupResult, ReceiveOutcome } from './lookup.js';
+import { type Keys, scopeOfKey } from './keys.js';
 import { type CacheState, LookupBatch, resultOf } from './lookup-batch.js';
-import { freshEntries } from './tiers.js';
+import { createMemoryTier, createRedisTier, freshEntries } from './tiers.js';
+
+/** In milliseconds: how long an entry is fresh, how long after that it may be used if the service fails, and how long a 404 is cached. */
+export interface Lifetime {
+  readonly maxAge: number;
+  readonly grace: number;
+  readonly absent: number;
+}
+
+/** What the service returned: a value, its embeddings if they are stored separately, and the sizes of their texts. */
+export interface Loaded {
+  readonly value: unknown;
+  readonly bytes: number;
+  readonly embeddings?: { readonly value: unknown; readonly bytes: number } | undefined;
+  /** Whether the service forbids storing it. */
+  readonly noStore: boolean;
+}
+
+/** One thing to look up. */
+export interface Lookup {
+  readonly keys: Keys;
+  /** The endpoint family, for the metrics: `events`. */
+  readonly family: string;
+  /** Renewing this tag, such as `market:7`, invalidates the entry. Undefined if nothing does. */
+  readonly tag?: string | undefined;
+  /** Whether an entry of an earlier generation may replace a failing call. */
+  readonly outlivesTag?: boolean | undefined;
+  readonly lifetime: Lifetime;
+}
+
+/**
+ * Loads look-ups that are not cached, together. The receiver learns of each by its index. Of its errors, a NotFound may be cached, and a cached entry may
+ * replace an UpstreamFailure.
+ * @returns what ends one load early.
+ */
+export type Load<L extends Lookup> = (
+  lookups: readonly L[],
+  receiver: Receiver<Loaded>,
+) => { abort(index: number, reason: Error): void };
+
+/** The result of a look-up, and where it came from. `freshUntil` is 0 if a response that contains the value may not be cached. */
+export interface LookupResult extends Pick<Entry, 'value' | 'freshUntil' | 'generation' | 'bytes'> {
+  readonly embeddings: unknown;
+  readonly source: Source;
+  /** Whether the service failed and an older entry was used. */
+  readonly stale: boolean;
+}
+
+export type LookupOutcome = LookupResult | Error;
+
+/** Receives the outcome of each look-up as soon as it is known: what depends on it waits for no other. Must not throw. */
+export type ReceiveOutcome = (index: number, outcome: LookupOutcome) => void;
 
 /** Memory, then Redis, then the service: one load in flight for each key, one round trip to Redis for each batch. */
 export class Cache {
@@ -14,9 +81,10 @@ export class Cache {
   readonly #state: CacheState;
   readonly #telemetry: Telemetry;
 
-  /** @param tiers fastest first. */
-  constructor(tiers: Pick<CacheState, 'memory' | 'redis'>, generations: Generations, telemetry: Telemetry) {
-    this.#state = { ...tiers, generations, inFlight: new Map() };
+  /** @param bytes the bound of memory. @param shared undefined: nothing is kept in Redis. */
+  constructor(bytes: number, shared: SharedStore | undefined, generations: Generations, telemetry: Telemetry) {
+    const redis = shared && createRedisTier(shared);
+    this.#state = { memory: createMemoryTier(bytes), redis, generations, inFlight: new Map() };
     this.generations = generations;
     this.#telemetry = telemetry;
   }

@@ -1,12 +1,13 @@
+// Where entries are kept: in this process, and in Redis.
 import { LRUCache } from 'lru-cache';
 import { timeNow } from '../../lib/clock.js';
 import { runYielding } from '../../lib/run.js';
 import type { Span } from '../../observability/operation-info.js';
 import { batchesOf, createRedisGuard, maxQuickBytes, redisAttributes } from '../redis.js';
 import type { SharedStore } from '../shared-store.js';
+import { createSignedJson } from '../signer.js';
 import { type Entry, entrySchema } from './entry.js';
 import { hashedKey, type Keys, type ScopedKey, scopeOfKey } from './keys.js';
-import { createSignedJson } from './signer.js';
 
 /** The generation that entries must have; `any`: all of them the same one. */
 export type WantedGeneration = string | undefined | typeof anyGeneration;

@@ -1,7 +1,21 @@
+// What the service does not push is polled: once for a scope and a thing in the whole fleet, whoever listens at which gateway.
+//
+//   listeners - Topic - Poller -- claims, polls --> service
+//                         |  ^
+//                     publish  receive: the store (Redis, or this process alone)
+//
+// Promises: the newest state at once if any gateway knows it, then each change, never an older state after a newer one; one gateway polls once the fleet is
+// quiet; the next gateway takes over within an interval; a listener that reads slowly skips states, and queues none.
+// A poller listens, polls with the claim, or polls alone: while the store cannot be used, or the service has not accepted the scope (docs/protocols.md).
+// Needs: how to ask, what is the same and what is final (`Watched`); where something writes, its generation.
+// Never: asks with a credential of another scope, asks more than once in an interval, or goes on after the service has refused.
 import { createHash, randomUUID } from 'node:crypto';
 import type { Scope } from '../../auth/credentials.js';
 import { RateLimited } from '../../errors.js';
+import type { SharedStore } from '../shared-store.js';
+import { localPollStore, type PollStore } from './poll-store.js';
 import { Poller, type PollerDeps, type Watched } from './poller.js';
+import { redisPollStore } from './redis-poll-store.js';
 import type { Snapshot } from './state-message.js';
 import type { TopicSubscription } from './topic.js';
 
@@ -11,8 +25,16 @@ export type Polling = ReturnType<typeof createPolling>;
 /** How many different things one scope may watch through this process. Each costs one call per interval. */
 const defaultMaxWatched = 1_000;
 
-export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = defaultMaxWatched) {
-  const gateway = randomUUID();
+/** `store`: by default the one that fits `shared`, which is undefined where this gateway is alone. */
+type PollingDeps = Omit<PollerDeps, 'gateway' | 'store'> & {
+  readonly shared?: SharedStore | undefined;
+  readonly store?: PollStore;
+};
+
+export function createPolling({ shared, ...given }: PollingDeps, maxWatched = defaultMaxWatched) {
+  const { intervalMs } = given;
+  const store = shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
+  const deps: PollerDeps = { store, ...given, gateway: randomUUID() };
   /** By their names. A scope without a poller has no entry. */
   const pollersOf = new Map<Scope, Map<string, Poller>>();
   const stopping = new Set<Promise<void>>();
@@ -23,7 +45,7 @@ export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = de
     if (pollers.size >= maxWatched) {
       throw new RateLimited(`More than ${maxWatched} different subscriptions with this credential`);
     }
-    const poller = new Poller(scope, name, watched, { ...deps, gateway }, () => {
+    const poller = new Poller(scope, name, watched, deps, () => {
       pollers.delete(name);
       if (pollers.size === 0) pollersOf.delete(scope);
       const stopped = poller.stop().finally(() => stopping.delete(stopped));

@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { timeNow } from '../../lib/clock.js';
 import { oncePerValue } from '../../lib/run.js';
-import { createSignedJson } from '../cache/signer.js';
 import { batchesOf, countFaults, replacingOtherType, subscriberOf } from '../redis.js';
 import type { SharedStore } from '../shared-store.js';
+import { createSignedJson } from '../signer.js';
 import { type PollStore, timesFor } from './poll-store.js';
 import { type StateMessage, stateMessageSchema } from './state-message.js';
 

@@ -12,8 +12,8 @@
 // signing (secrets and seals), team-state (all changes, as functions), team-store (signatures), on redis-store or file-store.
 import type { Sealer } from '../../auth/seal.js';
 import type { Config } from '../../config/config.js';
-import type { Signer } from '../../data/cache/signer.js';
 import type { RedisClient } from '../../data/redis.js';
+import type { Signer } from '../../data/signer.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { createAddressGuard, type Resolve, resolveName } from './address-guard.js';
 import { realTimer, type StartTimer } from './delivery.js';

@@ -3,8 +3,8 @@
 import { parseArgs } from 'node:util';
 import { createSealer } from '../../auth/seal.js';
 import { type Config, readConfig } from '../../config/config.js';
-import { createSigner } from '../../data/cache/signer.js';
 import { connectForCommand } from '../../data/redis.js';
+import { createSigner } from '../../data/signer.js';
 import { openFileStore } from './file-store.js';
 import { createRedisStore } from './redis-store.js';
 import { resealedBy } from './signing.js';

@@ -1,6 +1,6 @@
 // Signs the state of each team, and refuses one that no gateway of the fleet signed.
 import type { TeamKey } from '../../auth/teams.js';
-import type { Signer } from '../../data/cache/signer.js';
+import type { Signer } from '../../data/signer.js';
 import { Conflict } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { emptyTeam, type TeamState, teamState } from './model.js';

@@ -1,7 +1,8 @@
+// Signatures of what gateways share in Redis or keep in files.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { z } from 'zod';
-import { deriveKey, type Secret, secretId } from '../../config/values.js';
-import type { Malformed, Telemetry } from '../../observability/telemetry.js';
+import { deriveKey, type Secret, secretId } from '../config/values.js';
+import type { Malformed, Telemetry } from '../observability/telemetry.js';
 
 /** Proves that a gateway with the same `SESSION_SECRET` wrote a value in Redis or in a file. */
 export type Signer = ReturnType<typeof createSigner>;

@@ -577,9 +577,12 @@ describe('search criteria that were read', () => {
   });
 
   test('are sent back unchanged, with missing and additional members', async () => {
-    // What has U+FFFD was damaged before, and is refused.
-    const letters = fc.string({ unit: 'grapheme' }).filter(each => !each.includes('\ufffd'));
-    const text = fc.oneof(letters, fc.constant(''), fc.constant('x'.repeat(2_000)));
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme' }),
+      fc.constant('\ufffd'),
+      fc.constant(''),
+      fc.constant('x'.repeat(2_000)),
+    );
     const orNothing = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
     const words = fc.array(text, { maxLength: 3 });
     // A request body with a member of this name is refused (test/web-safety.test.ts).
@@ -744,22 +747,6 @@ describe('invalid input is refused before any call', () => {
     ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: 'a\ud800' }, 'input.searchInput'],
     ['signIn', 'SignInInput', { email: 'ada@team.example', password: 'a\udc00b' }, 'input.password'],
     ['signIn', 'SignInInput', { email: 'ada@team.example', password: '\ufffd' }, 'input.password'],
-    ...(
-      [
-        [{ userPrompt: 'a\ud800' }, 'userPrompt'],
-        [{ seedDomains: ['a', '\ufffd'] }, 'seedDomains.1'],
-        [{ keywords: { user: ['\udfff'] } }, 'keywords.user.0'],
-        [{ keywords: { attributes: { x: '\ufffd' } } }, 'keywords.attributes'],
-        [{ locations: [{ countryCode: 'DE', countryName: '\ufffd' }] }, 'locations.0.countryName'],
-        [{ locations: [{ countryCode: 'DE', attributes: { '\ud800': 1 } }] }, 'locations.0.attributes'],
-        [{ attributes: { deep: [['\ud800']] } }, 'attributes'],
-      ] as const
-    ).map(([searchCriteria, member]): [string, string, object, string] => [
-      'startDiscovery',
-      'StartDiscoveryInput',
-      { marketId: '1', searchCriteria },
-      `input.searchCriteria.${member}`,
-    ]),
     ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: 'x'.repeat(10_001) }, 'input.searchInput'],
   ];
   const selection = {

@@ -1,9 +1,20 @@
 import type { Credential, Scope } from '../../auth/credentials.js';
+import type { JsonBounds } from '../../lib/json.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
-import type { BodyBounds } from './reply.js';
 
 /** The three addresses of the service (docs/upstream-api.md: The upstream interface): versioned, markets, development stage. */
 export type Address = 'base' | 'api' | 'dev';
+
+/**
+ * The bounds of a reply's body. Within them, a step of reading usually takes no longer than 50 milliseconds. The slowest ones measured: 230 for 30 MB of
+ * escaped quotes, 148 for 34 MB of companies in Japanese.
+ */
+export interface BodyBounds extends JsonBounds {
+  /** As it comes over the wire. */
+  readonly bytes: number;
+  /** Bytes besides the vectors, where a body has some. */
+  readonly otherBytes: number;
+}
 
 /** What a path names: the record that has its id in this member, or the market that a record belongs to. */
 export interface NamedRecord {

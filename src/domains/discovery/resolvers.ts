@@ -6,7 +6,7 @@ import type { Write } from '../../data/writer.js';
 import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import type { ReviewTarget, SearchCriteriaInput } from '../../generated/schema-types.js';
-import { checkedDomains, marketId, plainText, wholeText } from '../../graphql/input.js';
+import { checkedDomains, marketId, plainText } from '../../graphql/input.js';
 import { boundedList, type ListCoordinate } from '../../graphql/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/run.js';
@@ -151,7 +151,7 @@ const texts = ['userPrompt', 'marketName', 'marketType', 'marketRole', 'projectK
 
 /**
  * Converts search criteria to the service's format (docs/upstream-api.md: Search criteria), without members that are null or left out. Criteria
- * that were read pass unchanged, so texts may be empty and contain any character but U+FFFD. They only become part of a JSON body.
+ * that were read pass unchanged, so texts may be empty and contain any character. They only become part of a JSON body.
  * @throws BadUserInput
  */
 function criteriaBody(input: SearchCriteriaInput, argument: string): Record<string, unknown> {
@@ -179,7 +179,6 @@ const withoutNulls = (members: object) =>
 function checkText(text: string | null | undefined, argument: string): void {
   if (text != null && text.length > maxTextLength)
     throw new BadUserInput(argument, `must be at most ${maxTextLength} characters`);
-  wholeText(text ?? '', argument);
 }
 
 function checkTexts(coordinate: ListCoordinate, list: readonly string[] | null | undefined, argument: string): void {
@@ -192,7 +191,6 @@ type Attributes = SearchCriteriaInput['attributes'];
 function checkedAttributes(attributes: Attributes, members: readonly string[], argument: string): Attributes {
   const known = members.find(member => attributes != null && Object.hasOwn(attributes, member));
   if (known !== undefined) throw new BadUserInput(argument, `must not contain ${known}, which has a field of its own`);
-  wholeText(JSON.stringify(attributes ?? null), argument);
   return attributes;
 }
 

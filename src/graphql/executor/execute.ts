@@ -15,10 +15,10 @@ import { andThen, type MaybePromise, oncePerValue, runYielding } from '../../lib
 import { type PlannedResult, withLaterParts } from './defer.js';
 import { leavingOut, leftOutIn } from './left-out.js';
 import { type OperationPlan, planOperation } from './plan.js';
-import { maxErrors, moreErrors, runPlan } from './run-plan.js';
+import { type ExecutionSteps, maxErrors, moreErrors, runPlan } from './run-plan.js';
 
 /** One operation of a valid document, and what it is executed with. */
-export interface ExecutionInput {
+export interface ExecutionInput extends ExecutionSteps {
   readonly document: DocumentNode;
   readonly operationName: string | null | undefined;
   /** As the client sent them. */
@@ -26,12 +26,8 @@ export interface ExecutionInput {
   readonly context: object;
   /** The value of a subscription that is executed. */
   readonly rootValue?: unknown;
-  /** Waits before each step after something was read. Undefined: a step begins at once. */
-  readonly turn?: (() => Promise<void>) | undefined;
   /** Whose turn it is where the operation is not planned yet. */
   readonly client?: string | undefined;
-  /** Gets the length of the planned data as JSON, in bytes. Without errors, `responseBytes` can take it for the whole. */
-  readonly counted?: { length: number } | undefined;
   /** Whether the client takes a result in parts. If not, `@defer` changes nothing. */
   readonly defers?: boolean;
 }

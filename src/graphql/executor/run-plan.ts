@@ -14,7 +14,6 @@ import { QueryTooComplex, RecordLeftOut } from '../../errors.js';
 import type { MaybePromise } from '../../lib/run.js';
 import { lengthOf } from '../response-text.js';
 import { cannotBeRead } from '../scalars.js';
-import type { ExecutionInput } from './execute.js';
 import type { DeferPlan, FieldPlan, LeafPlan, ObjectPlan, PlannableOperation, ValuePlan } from './plan.js';
 
 /** Errors of one response that are reported. To make and format one takes about 50 µs. */
@@ -24,7 +23,15 @@ const originalError = new QueryTooComplex('errors', maxErrors + 1, maxErrors);
 /** Stands for all errors above the limit: further nulls of the response have no error of their own. */
 export const moreErrors = new GraphQLError(originalError.message, { originalError });
 
-export interface PlanInput extends PlannableOperation, Pick<ExecutionInput, 'turn' | 'counted'> {
+/** How an execution proceeds, and what it tells beside its result. */
+export interface ExecutionSteps {
+  /** Waits before each step after something was read. Undefined: a step begins at once. */
+  readonly turn?: (() => Promise<void>) | undefined;
+  /** Gets the length of the planned data as JSON, in bytes. Without errors, `responseBytes` can take it for the whole. */
+  readonly counted?: { length: number } | undefined;
+}
+
+export interface PlanInput extends PlannableOperation, ExecutionSteps {
   readonly context: unknown;
   /** How many errors the response may still have, in all its parts; below 0 once `moreErrors` stands for the others. */
   readonly errors: { left: number };

@@ -73,7 +73,7 @@ const noCost: FieldCost = { calls: 0 };
 
 /** Introspection: the average lengths of its lists in this schema, rounded up. A test compares them. */
 const introspected: Readonly<Record<string, number>> = {
-  '__Schema.types': 140,
+  '__Schema.types': 160,
   '__Schema.directives': 10,
   '__Directive.args': 2,
   '__Type.fields': 3,

@@ -164,7 +164,7 @@ class Loaders {
   constructor(services: Services, auth: RequestAuth) {
     this.reader = createReader(services, auth);
     this.scope = auth.scope;
-    this.events = createEventsLoaders(this.reader, services.events, services.eventStatisticsLimit);
+    this.events = createEventsLoaders(this.reader, services.events, auth.credential, services.eventStatisticsLimit);
   }
 
   get companies() {

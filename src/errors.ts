@@ -9,7 +9,6 @@ const statusOf = {
   RATE_LIMITED: 429,
   QUERY_TOO_COMPLEX: 400,
   NOT_QUERYABLE: 422,
-  NOT_REFETCHABLE: 400,
   UPSTREAM_TIMEOUT: 504,
   UPSTREAM_UNAVAILABLE: 502,
   UPSTREAM_INVALID_RESPONSE: 502,
@@ -85,15 +84,6 @@ export class QueryTooComplex extends GatewayError {
   /** @param measure what exceeds its limit: `aliases`. */
   constructor(measure: string, value: number, limit: number) {
     super(`The query is too complex (${measure}: ${value}, limit: ${limit})`, { measure, value, limit });
-  }
-}
-
-/** The service has no endpoint for one object of this type, so that `node` cannot read it again. */
-export class NotRefetchable extends GatewayError {
-  readonly code = 'NOT_REFETCHABLE';
-
-  constructor(type: string) {
-    super(`The service has no endpoint for a single object of type ${type}; read the list that contains it`);
   }
 }
 

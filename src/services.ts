@@ -108,9 +108,9 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   const watches = new Watches({
     store: shared === undefined ? localWatchStore() : redisWatchStore(shared, sealer),
     teams,
-    follow: (subject, after) =>
+    follow: (subject, after, credential) =>
       subject.kind === 'events'
-        ? watchedEvents(services, subject.query, after)
+        ? watchedEvents(services, subject.query, after, credential)
         : watchedJob(services, subject.marketId, subject.phase, after),
     prepare: (team, endpoint, credential) => exports.sender.prepare(team, endpoint, credential),
     report: error => log.warn({ err: error }, 'A watch ended before its lease'),

@@ -371,18 +371,18 @@ describe('observations', () => {
     expect(data).toEqual({ observations: [] });
   });
 
-  test('can be read again by their nodeId, events cannot', async () => {
+  test('can be read again by their nodeId', async () => {
     const { data, errors } = await gateway.query(
       `query ($o: ID!, $e: ID!) {
         events(first: 1) { nodes { nodeId references { id } } } observation(id: "a") { nodeId }
-        again: node(nodeId: $o) { nodeId ... on Observation { title } } event: node(nodeId: $e) { nodeId }
+        again: node(nodeId: $o) { nodeId ... on Observation { title } } event: node(nodeId: $e) { nodeId ... on Event { id } }
       }`,
       { o: nodeId('Observation', ['a']), e: nodeId('Event', ['e-0']) },
     );
     expect(data.events.nodes).toEqual([{ nodeId: nodeId('Event', ['e-0']), references: [] }]);
     expect(data.again).toEqual({ nodeId: data.observation.nodeId, title: 'Title of a' });
-    expect(data.event).toBeNull();
-    expect(errors?.map(({ path, extensions }) => [path, extensions.code])).toEqual([[['event'], 'NOT_REFETCHABLE']]);
+    expect(data.event).toEqual({ nodeId: nodeId('Event', ['e-0']), id: 'e-0' });
+    expect(errors).toBeUndefined();
   });
 });
 

@@ -237,6 +237,74 @@ test('never requests embeddings, and shares its pages with other intervals of th
   expect(service.calls.length).toBe(2);
 });
 
+describe('an event', () => {
+  const now = Date.now();
+  const listed = (index: number): Listed => ({
+    id: `e-${index}`,
+    at: now - index * 60_000,
+    severity: 0,
+    alertType: 'Fire',
+  });
+  const read = async (id: string) => gateway.query('query ($id: ID!) { event(id: $id) { id nodeId } }', { id });
+  const again = async (nodeId: string, id: string) => {
+    service.calls.length = 0;
+    const found = await gateway.query(
+      `query ($nodeId: ID!) { node(nodeId: $nodeId) { nodeId ... on Event { id alertTypes { name } vectorIndex { embeddings } } } }`,
+      { nodeId },
+    );
+    expect(found).toMatchObject({ errors: undefined, data: { node: { nodeId, id } } });
+    return [service.calls.length, found.data.node.alertTypes[0].name];
+  };
+
+  test('is found in the list, whatever its scores, and by its nodeId with one call until it changes', async () => {
+    world.list = Array.from({ length: 150 }, (_, index) => listed(index));
+    const { data, errors } = await read('e-120');
+    expect(errors).toBeUndefined();
+    expect(data.event).toEqual({ id: 'e-120', nodeId: expect.any(String) });
+    for (const { url } of service.calls) {
+      const scores = ['minSeverity', 'maxSeverity', 'minLikelihood', 'maxLikelihood'].map(name =>
+        url.searchParams.get(name),
+      );
+      expect(scores).toEqual(['0', '3', '0', '3']);
+      expect(now - Date.parse(url.searchParams.get('from') ?? '')).toBeGreaterThan(30 * 24 * hourMs);
+    }
+    const { nodeId } = data.event;
+    expect(await again(nodeId, 'e-120')).toEqual([1, 'Fire']);
+    world.list = [{ ...listed(121), at: now + 1_000, alertType: 'Flood' }, ...world.list];
+    const changed = Buffer.from(JSON.stringify(['Event', 'e-121', new Date(now - 121 * 60_000).toISOString()]));
+    world.list = world.list.filter(({ id, at }) => id !== 'e-121' || at === now + 1_000);
+    // The old time of the event, the list from then on in two pages, and its embedding.
+    expect(await again(changed.toString('base64url'), 'e-121')).toEqual([4, 'Flood']);
+  });
+
+  test('that the list does not have, or only behind the newest, is NOT_FOUND with what to do', async () => {
+    world.list = Array.from({ length: 1_000 }, (_, index) => listed(index));
+    expect((await read('e-50')).data.event).toMatchObject({ id: 'e-50' });
+    for (const id of ['e-999', 'none']) {
+      const { data, errors } = await read(id);
+      expect(data).toEqual({ event: null });
+      expect(errors?.[0].extensions.code).toBe('NOT_FOUND');
+      expect(errors?.[0].message).toContain('the newest 200 of the last 30 days; send its nodeId to node');
+    }
+    // Of the time of the nodeId, only a page is read.
+    const nodeId = Buffer.from(JSON.stringify(['Event', 'e-999', new Date(now - 999 * 60_000).toISOString()]));
+    expect(await again(nodeId.toString('base64url'), 'e-999')).toEqual([1, 'Fire']);
+  });
+
+  test.each([[['Event', 'e-1', 'yesterday']], [['Event', 'e-1', '2026-03-01T00:00:00Z', 'more']], [['Event', '']]])(
+    'is not looked for with %j as its nodeId',
+    async parts => {
+      service.calls.length = 0;
+      const nodeId = Buffer.from(JSON.stringify(parts)).toString('base64url');
+      const { errors } = await gateway.query('query ($id: ID!) { node(nodeId: $id) { ... on Event { id } } }', {
+        id: nodeId,
+      });
+      expect(errors?.[0].extensions).toEqual({ code: 'BAD_USER_INPUT', argument: 'nodeId' });
+      expect(service.calls.length).toBeLessThan(2);
+    },
+  );
+});
+
 test('refuses a range with too many buckets before any call', async () => {
   const { errors } = await statistics('HOUR', { from: '2020-01-01', to: '2026-01-01' });
   expect(errors?.[0]).toMatchObject({ extensions: { code: 'BAD_USER_INPUT', argument: 'interval' } });

@@ -1,9 +1,9 @@
 // `eventUpdates` through a fleet: what a listener hears, wherever it connects again.
 import { getEventListeners } from 'node:events';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { Scope } from '../src/auth/credentials.js';
+import type { Credential, Scope } from '../src/auth/credentials.js';
+import { Secret } from '../src/config/values.js';
 import { known } from '../src/data/parsing.js';
 import type { Watched } from '../src/data/polling/poller.js';
 import { createBackfillLimiter, eventUpdates } from '../src/domains/events/feed.js';
@@ -315,8 +315,10 @@ test('the cursor of a list is one of a gap where too many events are ahead, beca
 
 const at = (text: string) => Date.parse(text);
 
+const credential: Credential = { kind: 'apiKey', secret: new Secret('key') };
+
 describe('the updates after a position', () => {
-  const list = updatesListId('filter');
+  const list = updatesListId(credential, 'filter');
   const base = Date.now() - 60 * 60_000;
   const stamp = (seconds: number) => new Date(base + seconds * 1_000).toISOString();
 
@@ -326,7 +328,6 @@ describe('the updates after a position', () => {
     let fault: Error | undefined;
     let repeated: string | undefined;
     let reads = 0;
-    let [foundNew, announced] = [0, 0];
     const read: ReadBetween = async (page, from, to, pageSize = 100) => {
       reads += 1;
       if (fault !== undefined) throw fault;
@@ -340,8 +341,6 @@ describe('the updates after a position', () => {
     return {
       read,
       reads: () => reads,
-      /** How many announcements had ended when the last message came. */
-      announced: () => announced,
       set: (id: string, seconds: number) => events.set(id, { id, lastUpdated: stamp(seconds) } as Event),
       fail: (error: Error | undefined) => {
         fault = error;
@@ -367,16 +366,9 @@ describe('the updates after a position', () => {
         const found: EventUpdate[] = [];
         const leaving = new AbortController();
         const { signal } = leaving;
-        const catchUp = {
-          begin: async () => ({ read, forget() {}, end() {} }),
-          async foundNew() {
-            await nextTurn();
-            foundNew += 1;
-          },
-        };
-        for await (const update of updatesAfter(position, states, list, signal, catchUp)) {
+        const begin = async () => ({ read, forget() {}, end() {} });
+        for await (const update of updatesAfter(position, states, list, signal, begin)) {
           found.push(update);
-          announced = foundNew;
           if (isLeaving) leaving.abort();
         }
         return found;
@@ -392,7 +384,7 @@ describe('the updates after a position', () => {
       polling: { watch: async (_: Scope, __: string, watched: Watched<FleetTail>) => void asks.push(watched.ask) },
     };
     const { signal } = new AbortController();
-    await eventUpdates({}, false, undefined)(deps as never, { cancellation: { signal } } as never);
+    await eventUpdates({}, false, undefined)(deps as never, { credential, cancellation: { signal } } as never);
     return (before: FleetTail | undefined) => asks[0]?.(before, signal) as Promise<FleetTail>;
   }
   const idsIn = (updates: readonly EventUpdate[]) => updates.flatMap(({ event }) => event?.id ?? []);
@@ -430,17 +422,17 @@ describe('the updates after a position', () => {
     expect(service.reads() - beforeAll).toBe(once);
   });
 
-  test('that no poll has found yet are announced before they are sent', async () => {
+  test('that no poll has found yet come with the next tail', async () => {
     const service = world();
     const first = await service.tail(undefined, 1);
     const [start] = await service.messages(undefined, [first]);
     service.set('a', 2);
     const second = await service.tail(first, 30);
     expect(idsIn(await service.messages(start?.cursor, [second]))).toEqual(['a']);
-    expect(service.announced()).toBe(0);
     service.set('b', 31);
-    expect(idsIn(await service.messages(start?.cursor, [second]))).toEqual(['a', 'b']);
-    expect(service.announced()).toBe(1);
+    expect(idsIn(await service.messages(start?.cursor, [second]))).toEqual(['a']);
+    const third = await service.tail(second, 32);
+    expect(idsIn(await service.messages(start?.cursor, [second, third]))).toEqual(['a', 'b']);
   });
 
   test('are not repeated when another gateway continues to poll', async () => {
@@ -535,8 +527,9 @@ describe('the updates after a position', () => {
     const first = await service.tail(undefined, 1);
     const [start] = await service.messages(undefined, [first]);
     for (const id of ['a', 'b', 'c']) service.set(id, 2);
-    expect(await service.messages(start?.cursor, [first])).toHaveLength(3);
-    expect(await service.messages(start?.cursor, [first], true)).toHaveLength(1);
+    const second = await service.tail(first, 3);
+    expect(await service.messages(start?.cursor, [second])).toHaveLength(3);
+    expect(await service.messages(start?.cursor, [second], true)).toHaveLength(1);
   });
 
   test('are no gap, however long the list had no updates', async () => {
@@ -649,8 +642,9 @@ describe('the updates after a position', () => {
     const first = await service.tail(undefined, 1);
     service.set('a', 2);
     const cursor = cursorAt({ from: base, fromHash: '', seen: new Map() }, list);
+    const second = await service.tail(first, 3);
     service.fail(new UpstreamUnavailable('Away', undefined, true));
-    const waiting = service.messages(cursor, [first]);
+    const waiting = service.messages(cursor, [second]);
     const before = service.reads();
     await until(() => service.reads() > before);
     service.fail(undefined);
@@ -664,7 +658,147 @@ describe('the updates after a position', () => {
     const cursor = cursorAt({ from: 10, fromHash: '', seen: many }, list);
     expect(cursor.length).toBeLessThan(4_096);
     expect(positionIn(cursor, list)).toMatchObject({ from: 4_519, fromHash: '000000004519' });
-    expect(() => positionIn(cursor, updatesListId('another'))).toThrow(BadUserInput);
+    expect(() => positionIn(cursor, updatesListId(credential, 'another'))).toThrow(BadUserInput);
+  });
+});
+
+describe('eventChanges', () => {
+  const document = `query Changes($after: String, $first: Int, $names: [String!]) {
+    eventChanges(filter: { impactedEntities: $names }, after: $after, first: $first) {
+      nodes { kind cursor gap event { id title } } cursor hasMore gap
+    }
+  }`;
+  const names = () => ['Hot-Rolled Steel', `Test ${queries}`];
+  const pull = async (gateway: TestGateway | undefined, variables: object) => {
+    const headers = { ...demoHeaders, 'graphql-cost': '1' };
+    const { data, errors, extensions } =
+      (await gateway?.query(document, { names: names(), ...variables }, headers)) ?? {};
+    if (errors !== undefined) throw new Error(JSON.stringify(errors));
+    const { nodes, ...rest } = data.eventChanges;
+    const titles: string[] = nodes.map(({ event }: { event: Event }) => event.title);
+    return { ...rest, nodes, titles, calls: extensions.cost.upstreamCalls };
+  };
+
+  test('returns each update once, in order, through each gateway, where nobody polls', async () => {
+    const [one, other] = gateways;
+    const start = await pull(one, {});
+    expect(start).toMatchObject({ titles: [], hasMore: false, gap: false });
+    const { _id } = sandbox.publishEvent({ title: 'A, in an old version' });
+    for (const title of ['B', 'C']) {
+      await untilLater();
+      sandbox.publishEvent({ title });
+    }
+    await untilLater();
+    sandbox.touchEvent(_id, { title: 'A' });
+    const first = await pull(other, { after: start.cursor, first: 2 });
+    expect(first).toMatchObject({ titles: ['B', 'C'], hasMore: true, gap: false });
+    expect(first.nodes[0]).toMatchObject({ kind: 'NEW', gap: false });
+    const rest = await pull(one, { after: first.cursor });
+    expect(rest).toMatchObject({ titles: ['A'], hasMore: false });
+    expect(await pull(other, { after: first.nodes[0].cursor })).toMatchObject({ titles: ['C', 'A'] });
+    expect(await pull(other, { after: rest.cursor })).toMatchObject({ titles: [], hasMore: false, gap: false });
+    sandbox.publishEvent({ title: 'D' });
+    expect(await pull(other, { after: rest.cursor })).toMatchObject({ titles: ['D'] });
+    const list =
+      'query ($names: [String!]) { events(filter: { impactedEntities: $names }) { nodes { title } updatesCursor } }';
+    const { data } = (await one?.query(list, { names: names() })) ?? {};
+    expect(data.events.nodes[0].title).toBe('D');
+    expect(await pull(other, { after: data.events.updatesCursor })).toMatchObject({ titles: [] });
+  });
+
+  test('needs no call in any gateway where a poll has what follows, and takes turns with a subscription', async () => {
+    const service = await startSandbox();
+    // What a poll has found is used for three intervals, also on a busy machine.
+    const slowly = { sandbox: service, redisUrl: redis.url, env: { ...env, POLL_INTERVAL_MS: '3000' } };
+    const [one, other] = await Promise.all([startGateway(slowly), startGateway(slowly)]);
+    const start = await pull(other, {});
+    const heard = listen(overSse, one);
+    await until(() => heard.results.length === 1);
+    /** Always the same, and without a call as soon as the gateway has the state of the poll. */
+    const pullFreely = async (gateway: TestGateway | undefined, after: string, titles: string[]) => {
+      let found = await pull(gateway, { after });
+      const isFree = async () => {
+        found = await pull(gateway, { after });
+        expect(found).toMatchObject({ titles, hasMore: false, gap: false });
+        return found.calls === 0;
+      };
+      await until(isFree);
+      return found;
+    };
+    let { cursor } = start;
+    // Nobody polled then: where the poll is, it has to find out.
+    await until(async () => {
+      const { cursor: next, calls } = await pull(other, { after: cursor });
+      cursor = next;
+      return calls === 0;
+    });
+    for (const title of ['A', 'B', 'C']) {
+      await untilLater();
+      service.publishEvent({ title });
+    }
+    await until(() => titlesIn(heard).length === 3);
+    for (const gateway of [one, other]) {
+      await pullFreely(gateway, cursor, ['A', 'B', 'C']);
+      await pullFreely(gateway, updatesIn(heard)[0].cursor, ['A', 'B', 'C']);
+      await pullFreely(gateway, updatesIn(heard)[1].cursor, ['B', 'C']);
+    }
+    const two = await pull(one, { after: cursor, first: 2 });
+    expect(two).toMatchObject({ titles: ['A', 'B'], hasMore: true });
+    const again = listen(overSse, other, two.cursor);
+    await until(() => again.results.length === 1);
+    service.publishEvent({ title: 'D' });
+    await until(() => titlesIn(again).length === 2);
+    expect(titlesIn(again)).toEqual(['C', 'D']);
+    await pullFreely(one, updatesIn(again)[0].cursor, ['D']);
+    for (const { stop } of open.splice(0)) stop();
+    service.publishEvent({ title: 'E' });
+    const after = lastCursor(again);
+    await until(async () => (await pull(other, { after })).titles.length > 0);
+    expect(await pull(other, { after })).toMatchObject({ titles: ['E'], gap: false });
+    await Promise.all([one.close(), other.close()]);
+    await service.close();
+  });
+
+  test('refuses a cursor of another filter or credential, and a size that it does not have', async () => {
+    const [gateway] = gateways;
+    const { cursor } = await pull(gateway, {});
+    const refusalOf = async (variables: object, headers = demoHeaders) => {
+      const { errors } = (await gateway?.query(document, { names: names(), ...variables }, headers)) ?? {};
+      return errors?.map(({ extensions }) => [extensions.code, extensions.argument]);
+    };
+    const refused = [['BAD_USER_INPUT', 'after']];
+    expect(await refusalOf({ after: cursor, names: ['Other'] })).toEqual(refused);
+    expect(await refusalOf({ after: cursor }, { 'x-api-key': 'demo-key-markets-only' })).toEqual(refused);
+    expect(await refusalOf({ after: 'none' })).toEqual(refused);
+    for (const first of [0, -1, 1_001]) expect(await refusalOf({ first })).toEqual([['BAD_USER_INPUT', 'first']]);
+    const { errors } = (await gateway?.query('{ eventChanges(filter: { to: "2026-01-01" }) { cursor } }')) ?? {};
+    expect(errors?.[0].extensions).toMatchObject({ code: 'BAD_USER_INPUT', argument: 'filter.to' });
+  });
+
+  test('returns a thousand updates at once, and says that there is a gap where more were missed than it reads', async () => {
+    let events: object[] = [];
+    const { wire } = fakeWire(call => {
+      const { currentPage, pageSize } = eventMeta(call.url, events.length);
+      return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), events.length);
+    });
+    const gateway = await startGateway({ wire, env });
+    try {
+      const { cursor: after } = await pull(gateway, {});
+      const grow = (length: number) => {
+        events = Array.from({ length }, (_, index) => ({ _id: `e${index}`, lastUpdated: new Date().toISOString() }));
+      };
+      grow(1_100);
+      const first = await pull(gateway, { after, first: 1_000 });
+      expect(first).toMatchObject({ hasMore: true, gap: false, calls: 11 });
+      const rest = await pull(gateway, { after: first.cursor, first: 1_000 });
+      expect(rest).toMatchObject({ hasMore: false, gap: false });
+      const ids = [...first.nodes, ...rest.nodes].map(({ event }) => event.id);
+      expect([ids.length, new Set(ids).size]).toEqual([1_100, 1_100]);
+      grow(2_001);
+      expect(await pull(gateway, { after })).toMatchObject({ nodes: [], hasMore: false, gap: true });
+    } finally {
+      await gateway.close();
+    }
   });
 });
 

@@ -70,9 +70,7 @@ describe('node', () => {
   });
 
   test.each([
-    ['a Topic', nodeId('Topic', ['1', '2']), 'NOT_REFETCHABLE'],
-    ['a TopicGroup', nodeId('TopicGroup', ['1', '2']), 'NOT_REFETCHABLE'],
-    ['a Job', nodeId('Job', ['1', 'DISCOVERY', '2']), 'NOT_REFETCHABLE'],
+    ['a Job of no phase', nodeId('Job', ['1', 'REVIEW', '2']), 'BAD_USER_INPUT'],
     ['an unknown type', nodeId('Viewer', ['1']), 'BAD_USER_INPUT'],
     ['a member of every object', nodeId('constructor', ['1']), 'BAD_USER_INPUT'],
     ['a market whose identifier is no number', nodeId('Market', ['x']), 'BAD_USER_INPUT'],
@@ -85,14 +83,50 @@ describe('node', () => {
     ['the identifier of a market', '1', 'BAD_USER_INPUT'],
   ])('refuses %s', async (_, id, code) => {
     const query =
-      'query ($id: ID!, $ids: [ID!]!) { node(nodeId: $id) { ...F } nodes(nodeIds: $ids) { ...F } } fragment F on Node { nodeId ... on Market { name } }';
+      'query ($id: ID!, $ids: [ID!]!) { node(nodeId: $id) { ...F } nodes(nodeIds: $ids) { ...F } } fragment F on Node { nodeId ... on Market { name } ... on Job { id } }';
     const { data, errors } = await gateway.query(query, { id, ids: [market, id] });
     expect(data).toEqual({ node: null, nodes: [{ nodeId: market, name: expect.any(String) }, null] });
-    const fault = (argument: string) => (code === 'BAD_USER_INPUT' ? { code, argument } : { code });
     expect(errors?.map(({ path, extensions }) => ({ path, extensions }))).toEqual([
-      { path: ['node'], extensions: fault('nodeId') },
-      { path: ['nodes', 1], extensions: fault('nodeIds.1') },
+      { path: ['node'], extensions: { code, argument: 'nodeId' } },
+      { path: ['nodes', 1], extensions: { code, argument: 'nodeIds.1' } },
     ]);
+  });
+
+  test('reads each object of a market again, with what it had, and one that is gone as null', async () => {
+    const { data } = await gateway.query(
+      `{ market(id: 1) { topics { nodeId id label groups { nodeId id label } } companies(first: 1) { nodes { nodeId domain } }
+        jobs { nodeId id workflowName } publish: jobs(phase: PUBLISH) { nodeId id workflowName } } }`,
+    );
+    const { topics, companies, jobs, publish } = data.market;
+    const objects = [
+      ...topics,
+      ...topics.flatMap(({ groups }: { groups: object[] }) => groups),
+      ...companies.nodes,
+      ...jobs,
+      ...publish,
+    ];
+    expect(new Set(objects.map(({ nodeId }) => JSON.parse(Buffer.from(nodeId, 'base64url').toString())[0])).size).toBe(
+      4,
+    );
+    const again = async (nodeIds: readonly string[]) => {
+      const found = await gateway.query(
+        `query ($nodeIds: [ID!]!) { nodes(nodeIds: $nodeIds) { nodeId ... on Topic { id label groups { nodeId id label } }
+          ... on TopicGroup { id label } ... on Company { domain } ... on Job { id workflowName } } }`,
+        { nodeIds },
+      );
+      expect(found.errors).toBeUndefined();
+      return found.data.nodes;
+    };
+    for (let start = 0; start < objects.length; start += 10) {
+      const some = objects.slice(start, start + 10);
+      expect(await again(some.map(({ nodeId }) => nodeId))).toEqual(some);
+    }
+    const gone = [
+      ['Topic', '1', 'none'],
+      ['TopicGroup', '1', 'none'],
+      ['Job', '1', 'PUBLISH', '0'],
+    ];
+    expect(await again(gone.map(([type = '', ...parts]) => nodeId(type, parts)))).toEqual([null, null, null]);
   });
 
   test('reads several in their order, at most 100', async () => {

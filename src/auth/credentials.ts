@@ -22,6 +22,10 @@ export function hashOfKey(key: string): string {
   return `sha256:${createHash('sha256').update(key).digest('hex')}`;
 }
 
+/** Tells credentials apart in what a client keeps, such as a cursor: the same in each gateway, after a restart, and for a user who signs in again. */
+export const ownerOf = (credential: Credential): string =>
+  `${credential.kind} ${credential.kind === 'cookie' ? credential.email : hashOfKey(credential.secret.reveal())}`;
+
 /** Computes scopes of credentials. They are keyed with the gateway's secret, so that a scope reveals nothing about its credential. */
 export function createScoper(secret: Secret): (credential: Credential) => Scope {
   const scopeOf = createHashScoper(secret);

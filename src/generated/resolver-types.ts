@@ -143,6 +143,7 @@ export type ResolversTypes = {
   EmbedSession: ResolverTypeWrapper<Types.EmbedSession>;
   Event: ResolverTypeWrapper<EventModel>;
   EventBucket: ResolverTypeWrapper<Types.EventBucket>;
+  EventChanges: ResolverTypeWrapper<Omit<Types.EventChanges, 'nodes'> & { nodes: ReadonlyArray<ResolversTypes['EventUpdate']> }>;
   EventConnection: ResolverTypeWrapper<Omit<Types.EventConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['EventEdge']>, nodes: ReadonlyArray<ResolversTypes['Event']> }>;
   EventEdge: ResolverTypeWrapper<Omit<Types.EventEdge, 'node'> & { node: ResolversTypes['Event'] }>;
   EventFacet: ResolverTypeWrapper<Types.EventFacet>;
@@ -281,6 +282,7 @@ export type ResolversParentTypes = {
   EmbedSession: Types.EmbedSession;
   Event: EventModel;
   EventBucket: Types.EventBucket;
+  EventChanges: Omit<Types.EventChanges, 'nodes'> & { nodes: ReadonlyArray<ResolversParentTypes['EventUpdate']> };
   EventConnection: Omit<Types.EventConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['EventEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Event']> };
   EventEdge: Omit<Types.EventEdge, 'node'> & { node: ResolversParentTypes['Event'] };
   EventFacet: Types.EventFacet;
@@ -382,6 +384,7 @@ export type ResolversParentTypes = {
 export type CostDirectiveArgs = {
   calls: Types.Scalars['Int']['input'];
   eventsCounted: Types.Scalars['Boolean']['input'];
+  maxPage?: Types.Maybe<Types.Scalars['Int']['input']>;
   objects?: Types.Maybe<Types.Scalars['Int']['input']>;
   pages: Types.Scalars['Boolean']['input'];
   per?: Types.Maybe<Types.Scalars['String']['input']>;
@@ -540,6 +543,13 @@ export type EventBucketResolvers<ContextType = Context, ParentType extends Resol
   bySeverity?: Resolver<ReadonlyArray<ResolversTypes['SeverityCount']>, ParentType, ContextType>;
   count?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   start?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+};
+
+export type EventChangesResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventChanges'] = ResolversParentTypes['EventChanges']> = {
+  cursor?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  gap?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  hasMore?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  nodes?: Resolver<ReadonlyArray<ResolversTypes['EventUpdate']>, ParentType, ContextType>;
 };
 
 export type EventConnectionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventConnection'] = ResolversParentTypes['EventConnection']> = {
@@ -859,6 +869,8 @@ export type QuantityResolvers<ContextType = Context, ParentType extends Resolver
 
 export type QueryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Query'] = ResolversParentTypes['Query']> = {
   capabilities?: Resolver<ResolversTypes['Capabilities'], ParentType, ContextType>;
+  event?: Resolver<ResolversTypes['Event'], ParentType, ContextType, RequireFields<Types.QueryEventArgs, 'id'>>;
+  eventChanges?: Resolver<ResolversTypes['EventChanges'], ParentType, ContextType, RequireFields<Types.QueryEventChangesArgs, 'first'>>;
   eventStatistics?: Resolver<ResolversTypes['EventStatistics'], ParentType, ContextType, RequireFields<Types.QueryEventStatisticsArgs, 'interval'>>;
   events?: Resolver<ResolversTypes['EventConnection'], ParentType, ContextType, Partial<Types.QueryEventsArgs>>;
   export?: Resolver<Types.Maybe<ResolversTypes['Export']>, ParentType, ContextType, RequireFields<Types.QueryExportArgs, 'by'>>;
@@ -1054,6 +1066,7 @@ export type Resolvers<ContextType = Context> = {
   EmbedSession?: EmbedSessionResolvers<ContextType>;
   Event?: EventResolvers<ContextType>;
   EventBucket?: EventBucketResolvers<ContextType>;
+  EventChanges?: EventChangesResolvers<ContextType>;
   EventConnection?: EventConnectionResolvers<ContextType>;
   EventEdge?: EventEdgeResolvers<ContextType>;
   EventFacet?: EventFacetResolvers<ContextType>;

@@ -355,7 +355,7 @@ export type Event = Node & {
   readonly lastUpdated?: Maybe<Scalars['DateTime']['output']>;
   /** Highest likelihood of all its impacted entities, 0 to 3. Null if it has none with a likelihood. */
   readonly likelihood?: Maybe<Scalars['Int']['output']>;
-  /** Identifier across all types. `node` cannot read an event again. */
+  /** Identifier of this version across all types: it changes with `lastUpdated`. Identify an event by its `id`. */
   readonly nodeId: Scalars['ID']['output'];
   /** Observations that are the source of the event. */
   readonly references: ReadonlyArray<EventReference>;
@@ -382,6 +382,19 @@ export type EventBucket = {
   readonly count: Scalars['Int']['output'];
   /** Start of the interval, inclusive. It ends at the start of the next. */
   readonly start: Scalars['DateTime']['output'];
+};
+
+/** Updates of events, for a client that asks for them. */
+export type EventChanges = {
+  readonly __typename?: 'EventChanges';
+  /** Where to continue: send it as `after` of the next call, or of `eventUpdates`. It is valid in every gateway of the fleet. */
+  readonly cursor: Scalars['String']['output'];
+  /** True if updates may be missing before `cursor`, because too many were missed. Read `events` again, and continue behind its `updatesCursor`. */
+  readonly gap: Scalars['Boolean']['output'];
+  /** True if more updates follow: call again at once. */
+  readonly hasMore: Scalars['Boolean']['output'];
+  /** Each update once, the oldest first. */
+  readonly nodes: ReadonlyArray<EventUpdate>;
 };
 
 /** A page of events. */
@@ -526,10 +539,10 @@ export type EventTimestamps = {
   readonly recordedStart?: Maybe<Scalars['DateTime']['output']>;
 };
 
-/** One message of `eventUpdates`. */
+/** One message of `eventUpdates`, or one update of `eventChanges`. */
 export type EventUpdate = {
   readonly __typename?: 'EventUpdate';
-  /** Where to continue after a reconnect: send it as `after`. It is valid in every gateway of the fleet. */
+  /** Where to continue behind it: send it as `after` of `eventUpdates` or `eventChanges`. It is valid in every gateway of the fleet. */
   readonly cursor: Scalars['String']['output'];
   /** The event in its newest version. Null in a message that only says where the subscription begins. */
   readonly event?: Maybe<Event>;
@@ -542,7 +555,7 @@ export type EventUpdate = {
 /** How an event came to be in a message. */
 export type EventUpdateKind =
   /**
-   * The gateway has not seen the event since it began to follow the list. The service does not say when an event was created: one that was not updated
+   * The gateway has not seen the event since it began to follow the list, or follows no list (`eventChanges` without a subscription). The service does not say when an event was created: one that was not updated
    * for long is `NEW` too.
    */
   | 'NEW'
@@ -1385,6 +1398,16 @@ export type Query = {
   /** What the operator of this gateway has configured. The same for every client. No upstream call. */
   readonly capabilities: Capabilities;
   /**
+   * One event, found in the list: of more than 2,000 events (an operator may set another number), among the newest of the last 30 days. Otherwise
+   * `NOT_FOUND`. `node` finds older ones: the `nodeId` of an event says when it was last updated.
+   */
+  readonly event?: Maybe<Event>;
+  /**
+   * What `eventUpdates` would have sent after a cursor, for a client that holds no connection: call it each minute, or each hour. An event that was updated
+   * several times meanwhile comes once, in its newest version. Only if 2,000 updates or fewer were missed; otherwise `gap` is true.
+   */
+  readonly eventChanges?: Maybe<EventChanges>;
+  /**
    * Counts of events, for plots and filter menus. The gateway reads the events that match the filter and counts them. It has a
    * limit, by default 2,000 events. If more match, it counts the newest, by `lastUpdated`: more than half of the limit, unless very many events were
    * updated within the same hour.
@@ -1412,8 +1435,8 @@ export type Query = {
   /** Several markets, in the order of their identifiers. A market whose identifier is not a whole number is null, with an error. No upstream call. */
   readonly markets: ReadonlyArray<Maybe<Market>>;
   /**
-   * An object by its `nodeId`. The gateway makes the calls that the selected fields need. An `Event`, `Topic`, `TopicGroup` or `Job` cannot be
-   * read by itself: `NOT_REFETCHABLE`. Null if the object does not exist.
+   * An object by its `nodeId`. The gateway makes the calls that the selected fields need. Null if the object does not exist. An `Event` is searched for in
+   * the list, from its last update on: `NOT_FOUND` if it is not among the newest 2,000 events (an operator setting).
    */
   readonly node?: Maybe<Node>;
   /** Several objects, in the order of their identifiers. Each is null, with an error, if `node` would fail for it. */
@@ -1436,6 +1459,20 @@ export type Query = {
   readonly viewer?: Maybe<Viewer>;
   /** Watches of this client whose leases last. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call. */
   readonly watches?: Maybe<ReadonlyArray<Watch>>;
+};
+
+
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
+export type QueryEventArgs = {
+  id: Scalars['ID']['input'];
+};
+
+
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
+export type QueryEventChangesArgs = {
+  after?: InputMaybe<Scalars['String']['input']>;
+  filter?: InputMaybe<EventFilter>;
+  first?: InputMaybe<Scalars['Int']['input']>;
 };
 
 

@@ -32,11 +32,11 @@ export const defaultPage = 10;
 const maxTextLength = 1_000;
 const domainName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/;
 
-/** The size of a page. @throws BadUserInput outside 1 to 100. */
-export function pageSize(first: number | null | undefined, argument = 'first'): number {
+/** The size of a page. @throws BadUserInput outside 1 to `max`. */
+export function pageSize(first: number | null | undefined, argument = 'first', max = maxPageSize): number {
   const size = first ?? defaultPage;
-  if (size < minPageSize || size > maxPageSize) {
-    throw new BadUserInput(argument, `must be between ${minPageSize} and ${maxPageSize}`);
+  if (size < minPageSize || size > max) {
+    throw new BadUserInput(argument, `must be between ${minPageSize} and ${max}`);
   }
   return size;
 }

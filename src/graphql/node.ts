@@ -1,28 +1,28 @@
 /** `Node` and its identifiers: how they are made and read, and the queries that find an object again. */
 
 import { type GraphQLResolveInfo, Kind } from 'graphql';
-import { BadUserInput, NotRefetchable } from '../errors.js';
+import { BadUserInput } from '../errors.js';
 import type { MaybePromise } from '../lib/run.js';
 import { selectionsOf } from './input.js';
 import { boundedList } from './list-bounds.js';
 
 /** How the objects of a type that implements `Node` are identified, and read again. */
-type NodeType<Source extends object, Context> = { parts(source: Source): readonly string[] } & (
-  | {
-      /**
-       * Reads an object again. The parts come from the client: each can be any text, and a missing one is undefined. Omitted if the service has no
-       * endpoint for such an object. @returns null if it does not exist.
-       */
-      find(
-        parts: readonly (string | undefined)[],
-        context: Context,
-        info: GraphQLResolveInfo,
-      ): MaybePromise<Source | null | undefined>;
-      /** Upstream calls of `find`. */
-      readonly calls: number;
-    }
-  | { readonly find?: undefined; readonly calls?: undefined }
-);
+interface NodeType<Source extends object, Context> {
+  parts(source: Source): readonly string[];
+  /** What follows the parts: not which object it is, but where to find it. At most one text. */
+  hint?(source: Source): readonly string[];
+  /**
+   * Reads an object again. The parts and the hint come from the client: each can be any text, and a missing one is undefined.
+   * @returns null if it does not exist.
+   */
+  find(
+    parts: readonly (string | undefined)[],
+    context: Context,
+    info: GraphQLResolveInfo,
+  ): MaybePromise<Source | null | undefined>;
+  /** Upstream calls of `find`. @param statisticsLimit `EVENT_STATISTICS_LIMIT` */
+  calls(statisticsLimit: number): number;
+}
 
 /** The types that implement `Node`, by name. */
 // biome-ignore lint/suspicious/noExplicitAny: each type has a source of its own
@@ -53,13 +53,12 @@ export function createNodeResolvers<Context>(types: NodeTypes<Context>) {
   /** The type and id of each object that `node` or `nodes` found. Its source does not have them. */
   const found = new WeakMap<object, { readonly type: string; readonly id: string }>();
 
-  /** @throws BadUserInput, NotRefetchable, or what reading the object throws. */
+  /** @throws BadUserInput, or what reading the object throws. */
   async function find(id: string, argument: string, context: Context, info: GraphQLResolveInfo) {
     const invalid = new BadUserInput(argument, 'is not a valid node id');
     const { type = '', parts = [] } = decode(id) ?? {};
     const nodeType = Object.hasOwn(types, type) ? types[type] : undefined;
     if (nodeType === undefined) throw invalid;
-    if (nodeType.find === undefined) throw new NotRefetchable(type);
     let source: object | null | undefined = {};
     // Without a fragment on its type, nothing but its identifier is selected.
     if (selectionsOf(info).some(node => node.kind !== Kind.FIELD && node.typeCondition?.name.value === type)) {
@@ -69,15 +68,18 @@ export function createNodeResolvers<Context>(types: NodeTypes<Context>) {
         throw error instanceof BadUserInput ? invalid : error;
       }
       if (source == null) return null;
-      if (nodeId(type, nodeType.parts(source)) !== id) throw invalid;
+      const own = nodeType.parts(source);
+      const isSame = nodeId(type, own) === nodeId(type, parts.slice(0, own.length));
+      if (!isSame || parts.length > own.length + (nodeType.hint === undefined ? 0 : 1)) throw invalid;
     }
     found.set(source, { type, id });
     return source;
   }
 
-  const idFields = Object.entries(types).map(([type, { parts, calls }]) => {
-    const resolve = (source: object) => found.get(source)?.id ?? nodeId(type, parts(source));
-    return [type, { nodeId: { resolve, extensions: { callsToFind: calls ?? 0 } } }];
+  const idFields = Object.entries(types).map(([type, { parts, hint, calls }]) => {
+    const resolve = (source: object) =>
+      found.get(source)?.id ?? nodeId(type, [...parts(source), ...(hint?.(source) ?? [])]);
+    return [type, { nodeId: { resolve, extensions: { callsToFind: calls } } }];
   });
   return {
     ...Object.fromEntries(idFields),

@@ -7,6 +7,8 @@ export interface PollStore {
   readonly claimMs: number;
   /** Claims the polls of a topic for a gateway, or extends the claim that it has. @returns whether `holder` has it now. */
   claim(topic: string, generation: string, holder: string): Promise<boolean>;
+  /** Whether another gateway may poll now. */
+  isClaimed(topic: string, generation: string): Promise<boolean>;
   /** Gives a claim back, so that another gateway need not wait for its end. */
   release(topic: string, generation: string, holder: string): Promise<void>;
   /** The last state of a generation. Rejects also if a part of it cannot be read. */
@@ -45,6 +47,7 @@ export function localPollStore(intervalMs: number): PollStore {
   return {
     claimMs,
     claim: async () => true,
+    isClaimed: async () => false,
     async release() {},
     read: async (topic, generation) => stored.get(keyOf(topic, generation)),
     async publish(topic, message) {

@@ -12,8 +12,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Scope } from '../../auth/credentials.js';
 import { RateLimited } from '../../errors.js';
+import { timeNow } from '../../lib/clock.js';
 import type { SharedStore } from '../shared-store.js';
-import { localPollStore, type PollStore } from './poll-store.js';
+import { localPollStore, type PollStore, staleIntervals } from './poll-store.js';
 import { Poller, type PollerDeps, type Watched } from './poller.js';
 import { redisPollStore } from './redis-poll-store.js';
 import type { Snapshot } from './state-message.js';
@@ -37,6 +38,7 @@ export function createPolling({ shared, ...given }: PollingDeps, maxWatched = de
   const deps: PollerDeps = { store, ...given, gateway: randomUUID() };
   /** By their names. A scope without a poller has no entry. */
   const pollersOf = new Map<Scope, Map<string, Poller>>();
+  const nameOf = (scope: Scope, key: string) => `${scope} ${createHash('sha256').update(key).digest('base64url')}`;
   const stopping = new Set<Promise<void>>();
 
   /** The caller must add a listener synchronously: a poller that never had one would never stop. @throws RateLimited */
@@ -70,7 +72,7 @@ export function createPolling({ shared, ...given }: PollingDeps, maxWatched = de
       watched: Watched<S>,
       signal: AbortSignal,
     ): Promise<TopicSubscription<Snapshot<S>>> {
-      const name = `${scope} ${createHash('sha256').update(key).digest('base64url')}`;
+      const name = nameOf(scope, key);
       for (;;) {
         const running = pollersOf.get(scope)?.get(name);
         await running?.refresh();
@@ -79,6 +81,17 @@ export function createPolling({ shared, ...given }: PollingDeps, maxWatched = de
         const { topic } = running ?? start(scope, name, watched as Watched<unknown>);
         return topic.subscribe(signal) as unknown as TopicSubscription<Snapshot<S>>;
       }
+    },
+    /** What a poll that runs in the fleet has found last; undefined if none runs, or it is not known. Asks no service. Not for what has generations. */
+    async newest<S>(scope: Scope, key: string): Promise<S | undefined> {
+      const name = nameOf(scope, key);
+      const running = pollersOf.get(scope)?.get(name);
+      await running?.refresh();
+      const stored = async () => ((await deps.store.isClaimed(name, '')) ? deps.store.read(name, '') : undefined);
+      const found = running === undefined ? await stored().catch(() => undefined) : running.topic.newest;
+      const isCurrent =
+        found !== undefined && 'state' in found && found.observedAt > timeNow() - staleIntervals * intervalMs;
+      return isCurrent ? (found.state as S) : undefined;
     },
     /** Ends all subscriptions, gives the claims back and closes the store. */
     async close(): Promise<void> {

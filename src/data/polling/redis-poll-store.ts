@@ -39,6 +39,8 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
   const channelOf = (topic: string) => `mig:live:${namespace}:{${topic}}:messages`;
   const redisKey = (topic: string, generation: string, part: 'claim' | 'state') =>
     `mig:live:${namespace}:{${topic}}:${generation}:${part}`;
+  const claimOf = (topic: string, generation: string) =>
+    countFaults(telemetry, 'GET', () => redis.get(redisKey(topic, generation, 'claim')));
   const piecesKeyOf = (channel: string) => `${channel}:pieces`;
   const subscribers = new Map<string, (message: StateMessage<unknown>) => void>();
   /** What this process has of the list of each channel that it is subscribed to. */
@@ -136,10 +138,10 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
       if (current === holder) await countFaults(telemetry, 'PEXPIRE', () => redis.pexpire(key, claimMs));
       return current === null || current === holder;
     },
+    isClaimed: async (topic, generation) => (await claimOf(topic, generation)) !== null,
     async release(topic, generation, holder) {
       const key = redisKey(topic, generation, 'claim');
-      const current = await countFaults(telemetry, 'GET', () => redis.get(key));
-      if (current === holder) await countFaults(telemetry, 'DEL', () => redis.del(key));
+      if ((await claimOf(topic, generation)) === holder) await countFaults(telemetry, 'DEL', () => redis.del(key));
     },
     async read(topic, generation) {
       const text = await countFaults(telemetry, 'GET', () => redis.get(redisKey(topic, generation, 'state')));

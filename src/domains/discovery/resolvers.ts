@@ -101,7 +101,14 @@ export const discoveryResolvers: Resolvers = {
 
 /** How jobs are identified. */
 export const discoveryNodes = {
-  Job: { parts: ({ marketId, phase, id }: Job) => [marketId, phase, id] },
+  Job: {
+    parts: ({ marketId, phase, id }: Job) => [marketId, phase, id],
+    calls: () => 1,
+    async find([market = '', phase, id], { loaders }) {
+      if (phase !== 'DISCOVERY' && phase !== 'PUBLISH') throw new BadUserInput('phase', 'is none');
+      return present(await loaders.discovery.jobs(marketId(market), phase)).find(job => job.id === id);
+    },
+  },
 } satisfies NodeTypes<Context>;
 
 /** Writes. @throws Conflict that says what the state of the market is and what to do next, if that refuses the write and the jobs can be read. */

@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import { perScope, type Scope } from '../../auth/credentials.js';
+import { randomBytes } from 'node:crypto';
+import { type Credential, perScope, type Scope } from '../../auth/credentials.js';
 import { eventsTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
 import type { Feed } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
+import { QueryTooComplex } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import { Bulkhead } from '../../lib/run.js';
@@ -12,8 +13,8 @@ import { ResponseMetadata } from '../../observability/response-metadata.js';
 import { type EventQuery, type EventsClient, eventsEndpoint } from './client.js';
 import { highestScore } from './model.js';
 import { follow } from './tail.js';
-import { type EventUpdate, type FleetTail, updatesAfter } from './updates.js';
-import { positionIn, updatesListId } from './updates-cursor.js';
+import { type EventUpdate, type FleetTail, Follower, missedSince, updatesAfter } from './updates.js';
+import { chainBytes, cursorAt, positionIn, updatesListId } from './updates-cursor.js';
 
 /** Of one credential. Each holds up to 2,000 events until its client has them. */
 const maxConcurrent = 8;
@@ -56,6 +57,25 @@ interface FeedDeps extends ReaderDeps {
   readonly beginBackfill: BeginBackfill;
 }
 
+/** The updates of one filter, for one credential. @param vectors whether embeddings are selected. @throws NotConfigured */
+function updatesOf(query: EventQuery, vectors: boolean, deps: FeedDeps, { credential, scope }: RequestAuth) {
+  const filter = deps.events.filterOf(query);
+  return {
+    list: updatesListId(credential, filter),
+    /** Of the poll that finds them. */
+    topic: `event updates ${eventsEndpoint.version} ${vectors} ${filter}`,
+    /** @param keep is told of the bytes of each page. */
+    reading: (auth: RequestAuth, keep = (_bytes: number) => {}) =>
+      deps.events.between(query, vectors, async page => {
+        const { value, bytes } = await readUncached(deps, page, auth);
+        keep(bytes);
+        return value;
+      }),
+    /** What is about to be sent must be in the next list. */
+    renew: () => deps.cache.generations.renew(eventsTag(scope)),
+  };
+}
+
 /**
  * Events that are new or updated: each update once, the oldest update first (docs/upstream-api.md: GET events).
  * @param vectors whether embeddings are selected.
@@ -64,40 +84,31 @@ interface FeedDeps extends ReaderDeps {
  */
 export const eventUpdates =
   (query: EventQuery, vectors: boolean, after: string | undefined) =>
-  async (deps: FeedDeps, { credential, scope, cancellation: { signal } }: RequestAuth): Promise<Feed<EventUpdate>> => {
-    const pages = (signal: AbortSignal, claim?: Claim) => {
-      const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata(undefined, claim) };
-      let kept = 0;
-      const keep = (bytes: number) => {
-        kept = bytes;
-        claim?.force(kept);
-      };
-      const read = deps.events.between(query, vectors, async page => {
-        const { value, bytes } = await readUncached(deps, page, auth);
-        keep(kept + bytes);
-        return value;
-      });
-      return { read, forget: () => keep(0) };
-    };
-    /** What is about to be sent must be in the next list. */
-    const renew = () => deps.cache.generations.renew(eventsTag(scope));
-    const filter = deps.events.filterOf(query);
-    const list = updatesListId(filter);
+  async (deps: FeedDeps, auth: RequestAuth): Promise<Feed<EventUpdate>> => {
+    const { credential, scope } = auth;
+    const { signal } = auth.cancellation;
+    const { list, topic, reading, renew } = updatesOf(query, vectors, deps, auth);
+    const authFor = (signal: AbortSignal, claim?: Claim) => ({
+      credential,
+      scope,
+      cancellation: { signal },
+      metadata: new ResponseMetadata(undefined, claim),
+    });
     const position = after === undefined ? undefined : positionIn(after, list);
     let last: FleetTail | undefined;
     const tails = await deps.polling.watch<FleetTail>(
       scope,
-      `event updates ${eventsEndpoint.version} ${vectors} ${filter}`,
+      topic,
       {
         list: 'updates',
         // Vectors take a hundred times as long to send as the rest: each gateway reads them for itself.
         ...(vectors && { generation: async () => undefined }),
         async ask(before, signal) {
-          const tail = await follow(pages(signal).read, before, timeNow());
+          const tail = await follow(reading(authFor(signal)), before, timeNow());
           if (tail.sent !== before?.sent) await renew();
           // Another gateway may have polled between, or this one may be back at an earlier tail: without Redis, each polls for itself.
           const isNext = before !== undefined && before.chain === last?.chain && before.sent === last?.sent;
-          last = { ...tail, chain: isNext ? before.chain : randomUUID() };
+          last = { ...tail, chain: isNext ? before.chain : randomBytes(chainBytes).toString('hex') };
           return last;
         },
         same: (one, other) => one.sent === other.sent && one.updates.at(-1)?.key === other.updates.at(-1)?.key,
@@ -105,12 +116,15 @@ export const eventUpdates =
       },
       signal,
     );
-    const updates = updatesAfter(position, tails, list, signal, {
-      async begin() {
-        const { claim, end } = await deps.beginBackfill(scope, signal);
-        return { ...pages(signal, claim), end };
-      },
-      foundNew: renew,
+    const updates = updatesAfter(position, tails, list, signal, async () => {
+      const { claim, end } = await deps.beginBackfill(scope, signal);
+      let kept = 0;
+      const keep = (bytes: number) => {
+        kept = bytes;
+        claim.force(kept);
+      };
+      const read = reading(authFor(signal, claim), bytes => keep(kept + bytes));
+      return { read, forget: () => keep(0), end };
     });
     return {
       isState: false,
@@ -121,9 +135,46 @@ export const eventUpdates =
     };
   };
 
+/**
+ * What `eventUpdates` would have sent behind a cursor. A poll that runs, and has what follows, is all that is needed; otherwise the list is read as by a poll.
+ * @param first how many updates at most.
+ * @throws NotConfigured, BadUserInput, and what reading throws.
+ */
+export const eventChanges =
+  (query: EventQuery, vectors: boolean, after: string | undefined, first: number) =>
+  async (deps: FeedDeps, auth: RequestAuth) => {
+    const { list, topic, reading, renew } = updatesOf(query, vectors, deps, auth);
+    const position = after === undefined ? undefined : positionIn(after, list);
+    const tail = await deps.polling.newest<FleetTail>(auth.scope, topic);
+    const read = reading(auth);
+    const follower = new Follower(position, position?.tail, position =>
+      missedSince(position, read, () => {}).catch(error => {
+        if (error instanceof QueryTooComplex) return undefined;
+        throw error;
+      }),
+    );
+    const batch = await follower.next(tail ?? (() => follow(read, undefined, timeNow())));
+    const updates = batch.updates.slice(0, first);
+    if (tail === undefined && updates.length > 0) await renew();
+    const cursorOf = (count: number) => cursorAt(batch.after(count), list);
+    return {
+      nodes: updates.map((update, index) => ({
+        ...update,
+        gap: false,
+        /** Only where it is selected. */
+        get cursor() {
+          return cursorOf(index + 1);
+        },
+      })),
+      cursor: cursorOf(updates.length),
+      hasMore: updates.length < batch.updates.length,
+      gap: batch.start?.gap ?? false,
+    };
+  };
+
 /** What a watch of events sends: what `eventUpdates` would send. @throws BadUserInput that names `input.after`. */
-export function watchedEvents(deps: FeedDeps, query: EventQuery, after: string | null) {
-  if (after !== null) positionIn(after, updatesListId(deps.events.filterOf(query)), 'input.after');
+export function watchedEvents(deps: FeedDeps, query: EventQuery, after: string | null, credential: Credential) {
+  if (after !== null) positionIn(after, updatesListId(credential, deps.events.filterOf(query)), 'input.after');
   return async function* (auth: RequestAuth) {
     for await (const { kind, cursor, event, gap } of await eventUpdates(query, false, after ?? undefined)(deps, auth)) {
       const scores = event && {

@@ -1,22 +1,34 @@
 import DataLoader from 'dataloader';
-import type { LeftOut } from '../../data/parsing.js';
+import type { Credential } from '../../auth/credentials.js';
+import { isLeftOut, type LeftOut } from '../../data/parsing.js';
 import type { Reader } from '../../data/reader.js';
+import { NotFound } from '../../errors.js';
 import type { EventInterval } from '../../generated/schema-types.js';
 import { type PageRequest, readWindow } from '../../graphql/connection.js';
+import { maxPageSize } from '../../graphql/input.js';
+import { timeNow } from '../../lib/clock.js';
+import { dayMs, iso } from '../../lib/time.js';
 import type { EventQuery, EventsClient } from './client.js';
 import { type CompanyEventsRequest, type ReadPage, readCompanyEvents, withNames } from './company-events.js';
-import type { Event, EventExtras, EventPage } from './model.js';
-import { readStatistics } from './statistics.js';
+import { type Event, type EventExtras, type EventPage, updatedAt } from './model.js';
+import { readNewest, readStatistics } from './statistics.js';
+import { endFor, startOfDay } from './tail.js';
 import { commonPosition, cursorBehind, updatesListId } from './updates-cursor.js';
 
 /** The reads of the events domain for one request. @param statisticsLimit the most events that one `eventStatistics` reads. */
-export function createEventsLoaders(reader: Reader, client: EventsClient, statisticsLimit: number) {
+export function createEventsLoaders(
+  reader: Reader,
+  client: EventsClient,
+  credential: Credential,
+  statisticsLimit: number,
+) {
   const page: ReadPage = async (query, number, pageSize, extras) =>
     reader.read(client.page(query, number, pageSize, extras));
+  const plainPage = (query: EventQuery, number: number, pageSize: number) => page(query, number, pageSize, noExtras);
   const withCursor = (query: EventQuery, { position, ...page }: EventPage) => ({
     ...page,
     /** Undefined if the position is not wanted. */
-    updatesCursor: position && cursorBehind(position, page.events, updatesListId(client.filterOf(query))),
+    updatesCursor: position && cursorBehind(position, page.events, updatesListId(credential, client.filterOf(query))),
   });
 
   /** By what they read of each company. */
@@ -39,7 +51,28 @@ export function createEventsLoaders(reader: Reader, client: EventsClient, statis
     },
     /** Counts the events that a query selects (see `readStatistics`). */
     statistics: (query: EventQuery, interval: EventInterval) =>
-      readStatistics(query, interval, statisticsLimit, (part, number, size) => page(part, number, size, noExtras)),
+      readStatistics(query, interval, statisticsLimit, plainPage),
+    /** Finds an event in the list. @param since when it was last updated, as far as that is known. @throws NotFound */
+    async event(id: string, since: string | undefined, vectors: boolean): Promise<Event> {
+      const isIt = (event: Event | LeftOut): event is Event => !isLeftOut(event) && event.id === id;
+      const at = async (time: number) => {
+        const query = { ...anyScore, from: iso(time), to: iso(time + 1) };
+        return (await page(query, 1, maxPageSize, { vectors, position: false })).events.find(isIt);
+      };
+      const unchanged = since && (await at(Date.parse(since)));
+      if (unchanged) return unchanged;
+      // Of the whole day, so that equal searches share their calls.
+      const now = timeNow();
+      const from = since ?? iso(startOfDay(now) - searchedDays * dayMs);
+      const { events } = await readNewest({ ...anyScore, from, to: iso(endFor(now)) }, statisticsLimit, plainPage);
+      const found = events.find(isIt);
+      if (found !== undefined) return vectors ? ((await at(updatedAt(found))) ?? found) : found;
+      throw new NotFound(
+        since === undefined
+          ? `There is no such event among the newest ${statisticsLimit} of the last ${searchedDays} days; send its nodeId to node, or read events with a filter of its time`
+          : `There is no such event among the newest ${statisticsLimit} since ${since}; read events with a filter of a later time`,
+      );
+    },
     /** @param vectors whether its embedding is selected. */
     observation: (id: string, vectors: boolean) => reader.read(client.observation(id, vectors)),
     /** The first events of one company. Equal requests in the same tick share calls. */
@@ -56,3 +89,7 @@ export function createEventsLoaders(reader: Reader, client: EventsClient, statis
 export type EventWindowWithCursor = Awaited<ReturnType<ReturnType<typeof createEventsLoaders>['window']>>;
 
 const noExtras: EventExtras = { vectors: false, position: false };
+/** An event is searched for whatever its scores. The defaults of the service would hide some. */
+const anyScore = { minLikelihood: 0, maxLikelihood: 3, minSeverity: 0, maxSeverity: 3 };
+/** How far back an event is searched for of which only the identifier is known. */
+const searchedDays = 30;

@@ -1,6 +1,6 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import type { Context } from '../../context.js';
-import { isLeftOut, present } from '../../data/parsing.js';
+import { isLeftOut, known, present } from '../../data/parsing.js';
 import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import type { EventFilter } from '../../generated/schema-types.js';
@@ -16,6 +16,7 @@ import {
 } from '../../graphql/connection.js';
 import {
   isObservationId,
+  maxPageSize,
   observationId,
   pageSize,
   plainText,
@@ -29,7 +30,7 @@ import { oncePerValue } from '../../lib/run.js';
 import { isCalendarDay, readTime } from '../../lib/time.js';
 import { type EventQuery, endOf, filterParameters, isDay, startOf } from './client.js';
 import { withNames } from './company-events.js';
-import { eventUpdates } from './feed.js';
+import { eventChanges, eventUpdates } from './feed.js';
 import type { EventWindowWithCursor } from './loaders.js';
 import { type Event, type EventExtras, highestScore, impactOn, newestVersions, type Observation } from './model.js';
 import type { EventUpdate } from './updates.js';
@@ -42,12 +43,22 @@ export const eventsResolvers: Resolvers = {
       const request = requestOf(args, eventListId(query));
       return connection(request, await loaders.events.window(query, request, extrasOf(info)), query.impactedEntity);
     },
+    event: (_, { id }, { loaders }, info) =>
+      loaders.events.event(eventId(id), undefined, selectsField(info, 'embeddings')),
     observation: (_, { id }, { loaders }, info) =>
       loaders.events.observation(observationId(id), selectsField(info, 'textEmbedding')),
     observations: (_, { ids }, { loaders }, info) =>
       boundedList('Query.observations(ids:)', ids, 'ids').map(async (id, index) =>
         loaders.events.observation(observationId(id, `ids.${index}`), selectsField(info, 'textEmbedding')),
       ),
+    eventChanges(_, { filter, after, first }, context, info) {
+      // What is new is read anew.
+      context.metadata.forbidCaching();
+      const size = pageSize(first ?? 100, 'first', maxChanges);
+      return context.watch(
+        eventChanges(updatesQuery(filter), selectsField(info, 'embeddings'), after ?? undefined, size),
+      );
+    },
     eventStatistics: (_, { filter, interval }, { loaders }) => loaders.events.statistics(queryOf(filter), interval),
   },
   Subscription: {
@@ -95,16 +106,31 @@ export const eventsResolvers: Resolvers = {
   },
 };
 
-/** How events and observations are identified. The service has no endpoint for a single event. */
+/** How events and observations are identified. An event is found from its last update on. */
 export const eventsNodes = {
-  Event: { parts: ({ id }: Event) => [id] },
+  Event: {
+    parts: ({ id }: Event) => [id],
+    hint: ({ lastUpdated }: Event) => [known(lastUpdated)].filter(time => time !== null),
+    // As of `Query.event`, and that of its last update.
+    calls: limit => 23 + Math.ceil(limit / maxPageSize),
+    find([id = '', since, ...rest], { loaders }, info) {
+      const isTime = since === undefined || readTime(since) !== undefined;
+      if (!isTime || rest.length > 0) throw new BadUserInput('since', 'is no time');
+      return loaders.events.event(eventId(id), since, selectsField(info, 'embeddings'));
+    },
+  },
   Observation: {
     parts: ({ id }: Observation) => [id],
-    calls: 1,
+    calls: () => 1,
     find: ([id = ''], { loaders }, info) =>
       loaders.events.observation(observationId(id), selectsField(info, 'textEmbedding')),
   },
 } satisfies NodeTypes<Context>;
+
+/** The most updates of one `eventChanges`. */
+const maxChanges = 1_000;
+
+const eventId = (id: string) => plainText(id, 'id', maxNameLength);
 
 const eventListId = (query: EventQuery): ListId => listId('events', filterParameters(query).toString());
 
@@ -182,12 +208,11 @@ function queryOf(filter: EventFilter | null | undefined): EventQuery {
   return filter == null ? {} : preparedQuery(filter);
 }
 
-/** The query of a filter for updates. @throws BadUserInput */
+/** The query for updates. @throws BadUserInput if its filter has a range of times. */
 function updatesQuery(filter: EventFilter | null | undefined): EventQuery {
   for (const bound of ['from', 'to'] as const) {
-    if (filter?.[bound] != null) {
-      throw new BadUserInput(`filter.${bound}`, 'cannot be set here, because only new updates are sent');
-    }
+    if (filter?.[bound] == null) continue;
+    throw new BadUserInput(`filter.${bound}`, 'cannot be set here, where only what is new is sent');
   }
   return queryOf(filter);
 }

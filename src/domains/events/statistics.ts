@@ -40,14 +40,20 @@ export async function readStatistics(query: EventQuery, interval: EventInterval,
       `must divide the range of the filter into at most ${maxBuckets} buckets; choose a longer interval or a shorter range`,
     );
   }
+  const { events, total } = await readNewest(query, limit, read);
+  return statisticsOf(events, total, interval, range);
+}
+
+/** Reads the events that a query selects, each once; of more than `limit`, the newest. `total` is how many it selects. */
+export async function readNewest(query: EventQuery, limit: number, read: ReadEvents) {
   const first = await read(query, 1, maxPageSize);
   if (first.totalItems <= limit) {
     const { events, totalItems } = await readRest(query, first, limit, read);
-    return statisticsOf(events, Math.max(first.totalItems, totalItems), interval, range);
+    return { events, total: Math.max(first.totalItems, totalItems) };
   }
-  const newest = await newestOf(query, range, limit, read);
+  const newest = await newestOf(query, rangeOf(query, timeNow()), limit, read);
   const { events } = await readRest(newest, await read(newest, 1, maxPageSize), limit, read);
-  return statisticsOf(events, first.totalItems, interval, range);
+  return { events, total: first.totalItems };
 }
 
 /** The range that a query selects, with the service's defaults (docs/upstream-api.md: GET events). @param now milliseconds since 1970. */

@@ -61,6 +61,10 @@ export const updateTime = (key: string): number => Date.parse(key.slice(0, key.i
 const latestOf = (events: readonly Event[], earliest: number): number =>
   events.reduce((latest, event) => Math.max(latest, updatedAt(event)), earliest);
 
+/** Where the next read begins behind one that found all of these events, in milliseconds since 1970. */
+export const overlapBefore = (events: readonly Event[], now: number): number =>
+  Math.min(now, latestOf(events, 0)) - overlapMs;
+
 /** The length of a hash, in bytes. */
 export const hashBytes = 6;
 /** Stands for an update in a cursor. */
@@ -189,4 +193,5 @@ export async function readAll(read: ReadBetween, from: number, to: number, max: 
   return { events: dated, missing, isTooLong: total > max };
 }
 
-const startOfDay = (time: number) => time - (time % dayMs);
+/** 00:00 UTC. */
+export const startOfDay = (time: number) => time - (time % dayMs);

@@ -1,5 +1,6 @@
 /** Cursors of `eventUpdates`: which updates a client has, in at most 4 KB of text that every gateway reads alike. */
 
+import { type Credential, ownerOf } from '../../auth/credentials.js';
 import { present } from '../../data/parsing.js';
 import { BadUserInput } from '../../errors.js';
 import { type ListId, listId, readCursor, writeCursor } from '../../graphql/connection.js';
@@ -15,20 +16,38 @@ export interface Position {
   readonly fromHash: string;
   /** The hashes of updates, each with its time. A cursor does not tell it: the time is then `from`. */
   readonly seen: ReadonlyMap<string, number>;
+  /** A tail of the fleet of which the client has everything, and nothing newer: what follows in a later tail of its chain is all that is new. */
+  readonly tail?: TailPlace | undefined;
+}
+
+/** A tail among those of its chain. */
+export interface TailPlace {
+  /** Names a chain of tails, as hexadecimal digits: each continues the one before it. A gateway found both, and none of another between. */
+  readonly chain: string;
+  /** As in `Tail`. */
+  readonly sent: number;
 }
 
 const timeBytes = 6;
-const headBytes = timeBytes + hashBytes;
+/** The length of the name of a chain, and of `sent`. */
+export const chainBytes = 6;
+const sentBytes = 6;
+const tailAt = timeBytes + hashBytes;
+const headBytes = tailAt + chainBytes + sentBytes;
 /** A cursor names at most so many updates, which keeps it below 4 KB. */
 const maxInCursor = 480;
 /** The head of a cursor that cannot name all updates ahead of the clock: what comes next has an earlier time than they, and would be lost behind them. */
 const unknownHead = 256 ** timeBytes - 1;
 
-/** What the cursors of a subscription belong to. @param filter of `EventsClient.filterOf`. */
-export const updatesListId = (filter: string): ListId => listId('eventUpdates', filter);
+/**
+ * What the cursors of updates belong to. Not to a scope, which depends on the secret of the gateways: a cursor must outlive their restart.
+ * @param filter of `EventsClient.filterOf`.
+ */
+export const updatesListId = (credential: Credential, filter: string): ListId =>
+  listId('eventUpdates', ownerOf(credential), filter);
 
 /** @param list of `updatesListId`. */
-export function cursorAt({ from, fromHash, seen }: Position, list: ListId): string {
+export function cursorAt({ from, fromHash, seen, tail }: Position, list: ListId): string {
   // The order in which updates are sent: what is left out of the cursor lies before all that follows.
   const newestFirst = [...seen].sort(
     ([hash, time], [otherHash, otherTime]) => otherTime - time || (hash < otherHash ? 1 : -1),
@@ -38,6 +57,10 @@ export function cursorAt({ from, fromHash, seen }: Position, list: ListId): stri
   const head = Buffer.alloc(headBytes);
   head.writeUIntBE(start > timeNow() ? unknownHead : start, 0, timeBytes);
   head.write(startHash, timeBytes, 'hex');
+  if (tail !== undefined) {
+    head.write(tail.chain, tailAt, 'hex');
+    head.writeUIntBE(tail.sent, tailAt + chainBytes, sentBytes);
+  }
   return writeCursor(list, Buffer.concat([head, ...latest.map(([hash]) => Buffer.from(hash, 'hex'))]));
 }
 
@@ -53,8 +76,13 @@ export function positionIn(cursor: string, list: ListId, argument = 'after'): Po
   );
   return {
     from,
-    fromHash: place.toString('hex', timeBytes, headBytes),
+    fromHash: place.toString('hex', timeBytes, tailAt),
     seen: new Map(hashes.map(hash => [hash, from])),
+    // Without one, it has the name of no chain.
+    tail: {
+      chain: place.toString('hex', tailAt, tailAt + chainBytes),
+      sent: place.readUIntBE(tailAt + chainBytes, sentBytes),
+    },
   };
 }
 

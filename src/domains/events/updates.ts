@@ -1,4 +1,4 @@
-/** What one listener of `eventUpdates` is sent: the updates after its position, each once, from the tails of the fleet or from the service itself. */
+/** What one client of `eventUpdates` or `eventChanges` gets: the updates after its position, each once, from the tails of the fleet or from the service itself. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refusalOf } from '../../data/polling/state-message.js';
@@ -11,13 +11,14 @@ import {
   endFor,
   hashOf,
   maxReads,
+  overlapBefore,
   type ReadBetween,
   readAll,
   type Tail,
   updateKey,
   updateTime,
 } from './tail.js';
-import { cursorAt, isAfter, type Position, positionAt } from './updates-cursor.js';
+import { cursorAt, isAfter, type Position, positionAt, type TailPlace } from './updates-cursor.js';
 
 /** One message of `eventUpdates`. It has no event where a subscription begins, or where it begins again after a gap. */
 export interface EventUpdate {
@@ -27,16 +28,156 @@ export interface EventUpdate {
   readonly gap: boolean;
 }
 
-/** A tail, and the chain that it belongs to. Each tail of a chain continues the one before it: a gateway found both, and none of another between. */
-export interface FleetTail extends Tail {
-  readonly chain: string;
-}
+/** A tail with its chain. */
+export interface FleetTail extends Tail, TailPlace {}
 
 /** A client that missed more updates is told of a gap. Its position alone may be old: it stays where the list has no updates. */
 const maxMissed = 2_000;
 const retryMs = { first: 500, max: 30_000 };
 
-/** Reads from the service what one listener has missed, and counts it. */
+/** The updates that a client has missed, or what is new in a tail. */
+interface Found {
+  readonly events: readonly Event[];
+  /** The updates that the client already has. */
+  readonly seen: ReadonlyMap<string, number>;
+  readonly isComplete: boolean;
+}
+
+/** What one client gets next. */
+interface Batch {
+  /** Whether the client begins here, without updates: at its start, or behind a gap. */
+  readonly start?: { readonly gap: boolean };
+  readonly updates: readonly { readonly kind: 'NEW' | 'UPDATED'; readonly event: Event }[];
+  /** Where the client is that has the first so many of them. */
+  after(count: number): Position;
+}
+
+/** Reads from the service what a client has missed; undefined if that is not known, or too much. */
+type ReadMissed = (position: Position) => Promise<Found | undefined>;
+
+/**
+ * Finds what one client gets, tail by tail: the updates after its position, each once, the oldest first. What the tails no longer have, or another gateway
+ * found, is read from the service. Of that, the client gets what the tail knows: it is then where the tail is.
+ */
+export class Follower {
+  #position: Position | undefined;
+  /** The last tail of which the client has everything. */
+  #last: TailPlace | undefined;
+  /** The time of the newest version of each event that the client has. */
+  #newest = new Map<string, number>();
+  readonly #readMissed: ReadMissed;
+
+  /** @param position undefined to begin at the first tail. @param last the tail that the client continues; undefined to read what it has missed. */
+  constructor(position: Position | undefined, last: TailPlace | undefined, readMissed: ReadMissed) {
+    this.#position = position;
+    this.#last = last;
+    this.#readMissed = readMissed;
+  }
+
+  /** @param source where no poll runs, it finds where to begin; what follows the position is then read. */
+  async next(source: FleetTail | (() => Promise<Tail>)): Promise<Batch> {
+    const position = this.#position;
+    if (position === undefined) return this.#begin(source, false);
+    const tail = typeof source === 'function' ? undefined : source;
+    const continued = tail && this.#last && eventsSince(tail, this.#last);
+    const found = continued
+      ? { events: continued, seen: position.seen, isComplete: true }
+      : await this.#readMissed(position);
+    if (found === undefined) return this.#begin(source, true);
+    return this.#batch(position, found, tail, continued !== undefined);
+  }
+
+  async #begin(source: FleetTail | (() => Promise<Tail>), gap: boolean): Promise<Batch> {
+    const tail = typeof source === 'function' ? undefined : source;
+    const position = { ...positionAt(typeof source === 'function' ? await source() : source), tail };
+    this.#last = tail;
+    this.#position = position;
+    return { start: { gap }, updates: [], after: () => position };
+  }
+
+  #batch(position: Position, found: Found, tail: FleetTail | undefined, isNext: boolean): Batch {
+    const { from, fromHash } = position;
+    const polled = isNext || tail === undefined ? undefined : positionAt(tail);
+    const isAhead = (event: Event) => polled !== undefined && isAfter(polled, event);
+    const fresh = found.events
+      .filter(event => {
+        const isNew = isAfter(position, event);
+        // It comes with the next tail.
+        if (isNew && isAhead(event)) return false;
+        const time = updatedAt(event);
+        const had = this.#newest.get(event.id) ?? 0;
+        // A tail that was polled before the list was read may have an older version than the list. Behind a time ahead of the clock, nothing is older for sure.
+        if (time < had && had <= timeNow()) return false;
+        this.#newest.set(event.id, time);
+        return isNew;
+      })
+      .map(event => ({ event, key: updateKey(event), time: updatedAt(event) }))
+      .sort((one, other) => compareKeys(one.key, other.key));
+    // Only what was read and sent completely may be skipped from now on.
+    const until = found.isComplete ? Math.max(from, tail?.from ?? overlapBefore(found.events, timeNow())) : from;
+    const hasNewer = isNext
+      ? position.tail === undefined
+      : found.events.some(event => isAhead(event) && !isAfter(position, event));
+    const reached = found.isComplete && !hasNewer ? tail : undefined;
+    const seen = since(from, found.seen);
+    const after = (count: number): Position => {
+      const sent = fresh.slice(0, count);
+      const all = new Map([...seen, ...sent.map(({ key, time }) => [hashOf(key), time] as const)]);
+      const isAll = count === fresh.length;
+      const { key = '', time = from } = sent.at(-1) ?? {};
+      const head = isAll ? until : Math.min(until, time);
+      return {
+        ...(head > from
+          ? { from: head, fromHash: !isAll && head === time ? hashOf(key) : '', seen: since(head, all) }
+          : { from, fromHash, seen: all }),
+        tail: isAll ? reached : isNext ? position.tail : undefined,
+      };
+    };
+    const known = new Map(tail?.known);
+    const updates = fresh.map(({ event, time }) => {
+      const isFirst = (known.get(event.id) ?? time) === time;
+      return { kind: isFirst ? ('NEW' as const) : ('UPDATED' as const), event };
+    });
+    this.#last = found.isComplete ? tail : undefined;
+    this.#position = after(fresh.length);
+    this.#newest = since(from, this.#newest);
+    return { updates, after };
+  }
+}
+
+/** A copy of what has been seen, without the updates before a time. */
+const since = (from: number, seen: Position['seen']) => new Map([...seen].filter(([, time]) => time >= from));
+
+/** What is new between two tails, of which the client may have skipped some. Undefined if an update was dropped between them. */
+function eventsSince(tail: FleetTail, last: TailPlace): readonly Event[] | undefined {
+  const count = tail.sent - last.sent;
+  if (tail.chain !== last.chain || count < 0 || count > tail.updates.length) return undefined;
+  return tail.updates.slice(tail.updates.length - count).map(({ event }) => event);
+}
+
+/** Reads what a client has missed; undefined if that is not known, or too much. @param forget is called before all is read again. */
+export async function missedSince(
+  position: Position,
+  read: ReadBetween,
+  forget: () => void,
+): Promise<Found | undefined> {
+  if (position.from > timeNow()) return undefined;
+  let missing = Number.NaN;
+  for (let reads = 1; ; reads += 1) {
+    forget();
+    const list = await readAll(read, position.from, endFor(timeNow()), maxMissed);
+    if (list.isTooLong) return undefined;
+    const isComplete = list.missing === 0 || (reads === maxReads && list.missing === missing);
+    missing = list.missing;
+    if (!isComplete && reads < maxReads) continue;
+    const had = list.events.filter(event => !isAfter(position, event)).map(updateKey);
+    const current = had.map(key => [hashOf(key), updateTime(key)] as const);
+    // Also what the list no longer has: a poll that began before may still send it.
+    return { events: list.events, seen: new Map([...position.seen, ...current]), isComplete };
+  }
+}
+
+/** Reads what a subscription has missed, and counts it. */
 interface Backfill {
   readonly read: ReadBetween;
   /** What was read is needed no more. */
@@ -45,18 +186,10 @@ interface Backfill {
   end(): void;
 }
 
-/** What to do about updates that are read from the service itself, because the tails do not have them. */
-interface CatchUp {
-  /** Waits until they may be read. */
-  begin(): Promise<Backfill>;
-  /** Is called before updates are sent that no poll has found yet. */
-  foundNew(): Promise<void>;
-}
-
 /**
- * The updates after a position, each once, in the order of the tails. What the tails no longer have, or another gateway found, is read from
- * the service.
+ * The messages of a subscription, from the tails.
  * @param after undefined to begin at the first tail.
+ * @param begin waits until what the client has missed may be read.
  * @throws the refusals of the service. Other errors are retried.
  */
 export async function* updatesAfter(
@@ -64,105 +197,38 @@ export async function* updatesAfter(
   tails: AsyncIterable<{ readonly state: FleetTail }>,
   list: ListId,
   signal: AbortSignal,
-  catchUp: CatchUp,
+  begin: () => Promise<Backfill>,
 ): AsyncGenerator<EventUpdate, undefined> {
-  let position = after;
-  let last: FleetTail | undefined;
-  /** The time of the newest version of each event that the client has. */
-  let newest = new Map<string, number>();
+  let backfill: Backfill | undefined;
+  const follower = new Follower(after, undefined, async position => {
+    backfill = await begin();
+    return untilRead(position, backfill, signal);
+  });
   for await (const { state: tail } of tails) {
-    const isMissing = position !== undefined && (last === undefined || !continues(tail, last));
-    const backfill = isMissing ? await catchUp.begin() : undefined;
     try {
-      const found: Found | undefined =
-        position === undefined || backfill === undefined
-          ? { events: eventsSince(tail, last), isComplete: true }
-          : await missedSince(position, backfill, signal);
-      last = found?.isComplete ? tail : undefined;
-      if (position === undefined || found === undefined) {
-        const gap = position !== undefined;
-        [last, position] = [tail, positionAt(tail)];
-        yield { kind: null, cursor: cursorAt(position, list), event: null, gap };
-        continue;
-      }
-      const { from, fromHash, seen }: Position = position;
-      const fresh = found.events.filter(event => {
-        const time = updatedAt(event);
-        const had = newest.get(event.id) ?? 0;
-        // A tail that was polled before the list was read may have an older version than the list. Behind a time ahead of the clock, nothing is older for sure.
-        if (time < had && had <= timeNow()) return false;
-        newest.set(event.id, time);
-        return isAfter(position, event);
-      });
-      if (isMissing) {
-        const polled = positionAt(tail);
-        if (fresh.some(event => isAfter(polled, event))) await catchUp.foundNew();
-      }
-      const current = since(from, found.seen ?? seen);
-      position = { from, fromHash, seen: current };
-      newest = since(from, newest);
-      const known = new Map(tail.known);
-      for (const [index, event] of fresh.entries()) {
+      const { start, updates, after } = await follower.next(tail);
+      if (start !== undefined) yield { kind: null, cursor: cursorAt(after(0), list), event: null, gap: start.gap };
+      for (const [index, update] of updates.entries()) {
         // The client may leave while it takes the one before.
         if (signal.aborted) return;
-        const key = updateKey(event);
-        current.set(hashOf(key), updateTime(key));
-        // Only what was read and sent completely may be skipped from now on.
-        const isLast = index === fresh.length - 1 && found.isComplete;
-        if (isLast && tail.from > from) {
-          position = { from: tail.from, fromHash: '', seen: since(tail.from, current) };
-        }
-        const kind = (known.get(event.id) ?? updateTime(key)) === updateTime(key) ? 'NEW' : 'UPDATED';
-        yield { kind, cursor: cursorAt(position, list), event, gap: false };
+        yield { ...update, cursor: cursorAt(after(index + 1), list), gap: false };
       }
     } finally {
       backfill?.end();
+      backfill = undefined;
     }
   }
 }
 
-/** A copy of what has been seen, without the updates before a time. */
-const since = (from: number, seen: Position['seen']) => new Map([...seen].filter(([, time]) => time >= from));
-
-interface Found {
-  readonly events: readonly Event[];
-  /** The updates that the client already has. */
-  readonly seen?: ReadonlyMap<string, number>;
-  readonly isComplete: boolean;
-}
-
-/** Whether no update was dropped between two tails, of which the listener may have skipped some. */
-const continues = (tail: FleetTail, last: FleetTail) =>
-  tail.chain === last.chain && tail.sent >= last.sent && tail.sent - tail.updates.length <= last.sent;
-
-const eventsSince = (tail: FleetTail, last: FleetTail | undefined): readonly Event[] =>
-  tail.updates.slice(tail.updates.length - (tail.sent - (last?.sent ?? tail.sent))).map(({ event }) => event);
-
-/**
- * Reads what the client has missed, the oldest update first; undefined if that is not known, or too much, also for the memory that its credential may
- * hold. Tries again while the service fails, or this process has no memory.
- */
-async function missedSince(
+/** Tries again while the service fails, or this process has no memory; undefined also if it is too much for the memory that its credential may hold. */
+async function untilRead(
   position: Position,
   { read, forget }: Backfill,
   signal: AbortSignal,
 ): Promise<Found | undefined> {
-  if (position.from > timeNow()) return undefined;
-  let pause = retryMs.first;
-  let missing = Number.NaN;
-  for (let reads = 1; ; reads += 1) {
-    forget();
+  for (let pause = retryMs.first; ; pause = Math.min(pause * 2, retryMs.max)) {
     try {
-      const list = await readAll(read, position.from, endFor(timeNow()), maxMissed);
-      if (list.isTooLong) return undefined;
-      const isComplete = list.missing === 0 || (reads === maxReads && list.missing === missing);
-      missing = list.missing;
-      if (!isComplete && reads < maxReads) continue;
-      const events = list.events.toSorted((one, other) => compareKeys(updateKey(one), updateKey(other)));
-      const seen = events.filter(event => !isAfter(position, event)).map(updateKey);
-      const current = seen.map(key => [hashOf(key), updateTime(key)] as const);
-      // Also what the list no longer has: a poll that began before may still send it.
-      return { events, seen: new Map([...position.seen, ...current]), isComplete };
+      return await missedSince(position, read, forget);
     } catch (error) {
       if (signal.aborted || refusalOf(error) !== undefined) throw error;
       // The limits of the gateway; that of the service has passed soon.
@@ -171,7 +237,5 @@ async function missedSince(
     }
     forget();
     await sleep(pause, undefined, { signal });
-    pause = Math.min(pause * 2, retryMs.max);
-    reads = 0;
   }
 }

@@ -124,12 +124,12 @@ export const exportsResolvers: Resolvers = {
 export const exportsNodes = {
   ExportEndpoint: {
     parts: ({ name }: Endpoint) => [name],
-    calls: 0,
+    calls: () => 0,
     find: ([name = ''], context) => endpointBy(name, context),
   },
   Export: {
     parts: ({ id }: ExportRecord) => [id],
-    calls: 0,
+    calls: () => 0,
     find: ([id = ''], context) => exportBy({ id }, context),
   },
 } satisfies NodeTypes<Context>;

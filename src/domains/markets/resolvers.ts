@@ -1,5 +1,5 @@
 import type { Context } from '../../context.js';
-import { listed } from '../../data/parsing.js';
+import { listed, present } from '../../data/parsing.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/list-bounds.js';
@@ -38,7 +38,19 @@ export const marketsResolvers: Resolvers = {
 
 /** How markets, their topics and the groups of these are identified. */
 export const marketsNodes = {
-  Market: { parts: ({ id }: Market) => [id], find: ([id = '']) => ({ id: marketId(id) }), calls: 0 },
-  Topic: { parts: ({ marketId, id }: MarketTopic) => [marketId, id] },
-  TopicGroup: { parts: ({ marketId, id }: MarketTopicGroup) => [marketId, id] },
+  Market: { parts: ({ id }: Market) => [id], find: ([id = '']) => ({ id: marketId(id) }), calls: () => 0 },
+  Topic: {
+    parts: ({ marketId, id }: MarketTopic) => [marketId, id],
+    calls: () => 1,
+    find: async ([market, id], context) => (await topicsOf(market, context)).find(topic => topic.id === id),
+  },
+  TopicGroup: {
+    parts: ({ marketId, id }: MarketTopicGroup) => [marketId, id],
+    calls: () => 1,
+    find: async ([market, id], context) =>
+      (await topicsOf(market, context)).flatMap(({ groups }) => present(groups)).find(group => group.id === id),
+  },
 } satisfies NodeTypes<Context>;
+
+const topicsOf = async (market = '', { loaders }: Context) =>
+  present(await loaders.markets.topics(marketId(market), false));

@@ -28,7 +28,11 @@ interface WatchesDeps {
   readonly store: WatchStore;
   readonly teams: Reloadable<Teams>;
   /** Follows a subject behind a cursor. @throws BadUserInput for a cursor of something else. */
-  readonly follow: (subject: Subject, after: string | null) => (auth: RequestAuth) => AsyncIterable<WatchedChange>;
+  readonly follow: (
+    subject: Subject,
+    after: string | null,
+    credential: Credential,
+  ) => (auth: RequestAuth) => AsyncIterable<WatchedChange>;
   /** Prepares to send to an endpoint, as it is now. @throws NotFound and others where that is not possible. */
   readonly prepare: (team: TeamKey, endpoint: string, credential: Credential) => Promise<Send>;
   /** Reports why a watch ended before its lease. */
@@ -66,7 +70,7 @@ export class Watches {
   async begin(auth: RequestAuth, subject: Subject, endpoint: string, after: string | null): Promise<Watch> {
     const { store, follow, prepare } = this.#deps;
     const { key, index, credential } = this.#clientOf(auth);
-    follow(subject, after);
+    follow(subject, after, credential);
     await prepare(key, endpoint, credential);
     const id = randomUUID();
     const state = { cursor: after, pending: null, lastDelivery: null };
@@ -86,7 +90,7 @@ export class Watches {
   async renew(auth: RequestAuth, id: string, after: string | null): Promise<Watch> {
     const { credential } = this.#clientOf(auth);
     const before = await this.#own(auth, id);
-    if (after !== null) this.#deps.follow(before.subject, after);
+    if (after !== null) this.#deps.follow(before.subject, after, credential);
     const isElsewhere = after !== null && after !== before.cursor;
     const watch = { ...before, credential, ...leased(), ...(isElsewhere && { cursor: after, pending: null }) };
     await this.#deps.store.put(watch);
@@ -212,7 +216,7 @@ export class Watches {
     if (state.pending !== null) await deliver(state.pending);
     const { credential, owner, subject, cursor } = state;
     const auth = { credential, scope: owner, cancellation: { signal }, metadata: new ResponseMetadata() };
-    for await (const batch of batchesOf(this.#deps.follow(subject, cursor)(auth))) {
+    for await (const batch of batchesOf(this.#deps.follow(subject, cursor, credential)(auth))) {
       const { cursor: last } = batch.at(-1) as WatchedChange;
       const changes = batch.flatMap(({ change }) => change ?? []);
       const gap = batch.some(each => each.gap);

@@ -62,6 +62,7 @@ interface FieldCost {
   readonly per?: 'Market';
   readonly pages?: boolean;
   readonly eventsCounted?: boolean;
+  readonly maxPage?: number;
   readonly objects?: number;
   readonly records?: number;
   readonly recordsByArgument?: number;
@@ -169,8 +170,8 @@ export function estimateCost(
   /** The group of a fragment on one of the possible types of a node. */
   function narrowTo(type: GraphQLNamedType, group: ObjectGroup): ObjectGroup {
     const { name } = type;
-    const calls = Number(fieldOf(type, 'nodeId')?.extensions.callsToFind ?? 0);
-    charges.set(`${group.name}/... on ${name}`, calls * group.objects);
+    const callsToFind = fieldOf(type, 'nodeId')?.extensions.callsToFind as ((limit: number) => number) | undefined;
+    charges.set(`${group.name}/... on ${name}`, (callsToFind?.(statisticsLimit) ?? 0) * group.objects);
     return name === 'Market' ? { ...group, market: group } : group;
   }
 
@@ -182,7 +183,7 @@ export function estimateCost(
   ): void {
     const isMutation = type === schema.getMutationType();
     const cost = costs.get(field) ?? noCost;
-    const given = argumentsOf(field, node);
+    const given = argumentsOf(field, node, cost.maxPage);
     // Mutations run one after the other and share no calls.
     const parent = isMutation ? `${node.alias?.value ?? field.name}:` : group.name;
     const path = `${parent}/${field.name}(${given.id})`;
@@ -250,7 +251,7 @@ function argumentReader(variables: Readonly<Record<string, unknown>>) {
   const sizeOfObject = oncePerValue((value: object): number => sumBy(Object.values(value), sizeOf));
   const sizeOf = (value: unknown) => (typeof value === 'object' && value !== null ? sizeOfObject(value) : 1);
 
-  function read(field: GraphQLField<unknown, unknown>, node: FieldNode): Given {
+  function read(field: GraphQLField<unknown, unknown>, node: FieldNode, maxPage?: number): Given {
     // Arguments with the same text have the same value within one operation.
     const text = (node.arguments ?? []).map(({ loc }) => loc?.source.body.slice(loc.start, loc.end)).join();
     const id = ids.get(text) ?? ids.size;
@@ -260,22 +261,24 @@ function argumentReader(variables: Readonly<Record<string, unknown>>) {
     return {
       id,
       values: sumBy(Object.values(values), sizeOf),
-      size: field.args.some(({ name }) => name === 'first') ? countedSize(values.first ?? values.last) : undefined,
+      size: field.args.some(({ name }) => name === 'first')
+        ? countedSize(values.first ?? values.last, maxPage)
+        : undefined,
       has: (name: string) => values[name] != null,
       ids: Array.isArray(list) ? list.length : undefined,
     };
   }
 
-  return (field: GraphQLField<unknown, unknown>, node: FieldNode) => {
-    const given = byNode.get(node) ?? read(field, node);
+  return (field: GraphQLField<unknown, unknown>, node: FieldNode, maxPage?: number) => {
+    const given = byNode.get(node) ?? read(field, node, maxPage);
     byNode.set(node, given);
     return given;
   };
 }
 
 /** An invalid size counts as the largest; the field itself rejects it later. */
-function countedSize(value: unknown = defaultPage): number {
-  return typeof value === 'number' && value >= 0 && value <= maxPageSize ? value : maxPageSize;
+function countedSize(value: unknown = defaultPage, max = maxPageSize): number {
+  return typeof value === 'number' && value >= 0 && value <= max ? value : max;
 }
 
 function sumBy<T>(items: readonly T[], size: (item: T) => number): number {

@@ -1,10 +1,10 @@
 import http.client, json, os, sys, time, urllib.error, urllib.request
 
 
-def subscribe(query):
+def subscribe(query, variables):
     """Yield the data of each message until the subscription completes. Connect again after a lost connection."""
     headers = {"accept": "text/event-stream", "content-type": "application/json", "x-api-key": os.environ["API_KEY"]}
-    request = os.environ["GATEWAY"] + "/graphql/stream", json.dumps({"query": query}).encode(), headers
+    request = os.environ["GATEWAY"] + "/graphql/stream", json.dumps({"query": query, "variables": variables}).encode(), headers
     while True:
         try:
             # The gateway sends a heartbeat every 15 seconds, so a connection that is silent for longer is lost.
@@ -40,5 +40,5 @@ def subscribe(query):
         time.sleep(5)
 
 
-for data in subscribe(sys.argv[1]):
+for data in subscribe(sys.argv[1], json.loads(sys.argv[2] if len(sys.argv) > 2 else "{}")):
     print(json.dumps(data), flush=True)

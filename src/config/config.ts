@@ -68,8 +68,8 @@ export interface Setting {
 /** The typed configuration. Names and defaults of the variables are in the table in docs/configuration.md. */
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 
-/** The configuration that an environment and the files of its secrets describe. @throws ConfigurationError that names every wrong variable. */
-export function readConfig(env: Environment) {
+/** Reads variables one by one, and keeps what they are, and what is wrong with them. */
+function settingsIn(env: Environment) {
   const settings: Setting[] = [];
   const faults: string[] = [];
 
@@ -101,38 +101,52 @@ export function readConfig(env: Environment) {
     return data;
   }
 
+  return { read, settings, faults };
+}
+
+type ReadSetting = ReturnType<typeof settingsIn>['read'];
+
+/** The service's three addresses, without a slash at the end, and how they are called. Where `base` is undefined, the sandbox runs. */
+const upstreamIn = (read: ReadSetting, base: string | undefined) => ({
+  base,
+  api: read('UPSTREAM_API_URL', types.httpAddress),
+  dev: read('UPSTREAM_DEV_URL', types.httpAddress),
+  /** For one call, including waiting and retry. */
+  timeoutMs: read('UPSTREAM_TIMEOUT_MS', types.wholeNumber(1, 600_000), 10_000),
+  /** For each origin. */
+  connections: read('UPSTREAM_CONNECTIONS', types.wholeNumber(1, 10_000), 128),
+  /** After this time, new calls get new connections, so that a name that moves is followed. */
+  connectionMaxAgeMs: read('UPSTREAM_CONNECTION_MAX_AGE_MS', types.wholeNumber(1, 86_400_000), 60_000),
+});
+
+function orRandom(secrets: readonly Secret[] | undefined): readonly [Secret, ...Secret[]] {
+  const [first = new Secret(randomBytes(32).toString('base64url')), ...rest] = secrets ?? [];
+  return [first, ...rest];
+}
+
+/** The configuration that an environment and the files of its secrets describe. @throws ConfigurationError that names every wrong variable. */
+export function readConfig(env: Environment) {
+  const { read, settings, faults } = settingsIn(env);
   read('SANDBOX', types.flag);
   read('OTEL_EXPORTER_OTLP_ENDPOINT', types.httpAddress);
   read('OTEL_TRACES_EXPORTER', types.text);
   read('OTEL_SDK_DISABLED', types.text);
   const isProduction = read('NODE_ENV', types.environmentName) === 'production';
   const base = read('UPSTREAM_BASE_URL', types.httpAddress);
+  const pollIntervalMs = base === undefined ? pollMs.sandbox : pollMs.service;
   const secrets = read('SESSION_SECRET', types.secretList);
-  const [first = new Secret(randomBytes(32).toString('base64url')), ...rest] = secrets ?? [];
-  const sessionSecrets: readonly [Secret, ...Secret[]] = [first, ...rest];
   const config = {
     host: read('HOST', types.text, '127.0.0.1'),
     port: read('PORT', types.wholeNumber(0, 65_535), 4000),
     /** Whether other gateways of this machine listen on the same port. */
     reusePort: read('REUSE_PORT', types.flag, false),
-    /** The service's three addresses, without a slash at the end. Where `base` is undefined, the sandbox runs. */
-    upstream: {
-      base,
-      api: read('UPSTREAM_API_URL', types.httpAddress),
-      dev: read('UPSTREAM_DEV_URL', types.httpAddress),
-      /** For one call, including waiting and retry. */
-      timeoutMs: read('UPSTREAM_TIMEOUT_MS', types.wholeNumber(1, 600_000), 10_000),
-      /** For each origin. */
-      connections: read('UPSTREAM_CONNECTIONS', types.wholeNumber(1, 10_000), 128),
-      /** After this time, new calls get new connections, so that a name that moves is followed. */
-      connectionMaxAgeMs: read('UPSTREAM_CONNECTION_MAX_AGE_MS', types.wholeNumber(1, 86_400_000), 60_000),
-    },
+    upstream: upstreamIn(read, base),
     /** The host that the service's cookies are for, where the gateway reaches it by another name than its users. */
     cookieHost: read('UPSTREAM_COOKIE_HOST', types.hostName),
     /** One address, or the nodes of a Cluster. */
     redis: read('REDIS_URL', types.redisAddresses),
     /** The first one seals cookies and derives scopes; all of them open cookies. */
-    sessionSecrets,
+    sessionSecrets: orRandom(secrets),
     /** Whether `SESSION_SECRET` is set. If not, its value is random, and nothing sealed or signed outlives the process. */
     isSecretSet: secrets !== undefined,
     eventsSearchParam: read('EVENTS_SEARCH_PARAM', types.parameterName),
@@ -156,11 +170,7 @@ export function readConfig(env: Environment) {
     /** Whether traces are exported. OpenTelemetry reads its own variables for where and how. */
     traces: isTraced(env),
     trustProxy: read('TRUST_PROXY', types.proxies, false),
-    pollIntervalMs: read(
-      'POLL_INTERVAL_MS',
-      types.wholeNumber(100, 3_600_000),
-      base === undefined ? pollMs.sandbox : pollMs.service,
-    ),
+    pollIntervalMs: read('POLL_INTERVAL_MS', types.wholeNumber(100, 3_600_000), pollIntervalMs),
     /** Origins, besides the gateway's own, whose pages may send cookies and open WebSockets. */
     corsOrigins: read('CORS_ORIGINS', types.origins, []),
     /** Whether the header `x-explain: 1` is honored; undefined: only where the sandbox runs. */

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Scope } from '../auth/credentials.js';
 import { NotFound } from '../errors.js';
 import { type MaybePromise, runYielding } from '../lib/run.js';
+import type { ResponseMetadata } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache, Lifetime, Load, Loaded, Lookup, LookupResult, ReceiveOutcome } from './cache/cache.js';
 import { keysOf, marketTag, type ScopedKey } from './cache/keys.js';
@@ -174,10 +175,35 @@ export async function readUncached<T, Embeddings>(
   return { value: joined as T, bytes };
 }
 
+/** Loads a read that reads something else first. */
+const loaderOfOne =
+  (deps: FetchDeps, auth: RequestAuth): Load<PendingRead> =>
+  ([pending], receiver) => {
+    const controller = new AbortController();
+    fetchRead(deps, (pending as PendingRead).read, { ...auth, cancellation: controller }).then(
+      loaded => receiver.resolve(0, loaded),
+      error => receiver.reject(0, error),
+    );
+    return { abort: (_, reason) => controller.abort(reason) };
+  };
+
+function noteGeneration(metadata: ResponseMetadata, tag: string, generation: string): void {
+  const earlier = metadata.generations.get(tag);
+  // Between two of its reads there was a write: the response belongs to neither generation.
+  if (earlier !== undefined && earlier !== generation) metadata.forbidCaching();
+  metadata.generations.set(tag, generation);
+}
+
 /** Names every reason that the service may have for a 404: it does not tell them apart, and another call to find out is not worth it. */
 function readError({ onlyPublished }: AnyRead, error: unknown): unknown {
   if (!onlyPublished || !(error instanceof NotFound)) return error;
   return new NotFound('The market is not published, does not exist, or is hidden from this credential', error.upstream);
+}
+
+/** What a read has in its key, besides its scope. */
+function nameOf({ request: { family, version, address, method, path, body }, before }: AnyRead): string {
+  const ownKey = before === undefined ? path : `${path} with what is before it`;
+  return `${family}.${version} ${address} ${method} ${ownKey}${body === undefined ? '' : ` ${JSON.stringify(body)}`}`;
 }
 
 /** Creates the reader of one request: memory at once, otherwise the reads of a tick together from the cache over the service. */
@@ -200,12 +226,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
     }
     metadata.stale ||= stale;
     metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);
-    if (tag !== undefined && generation !== undefined) {
-      const earlier = metadata.generations.get(tag);
-      // Between two of its reads there was a write: the response belongs to neither generation.
-      if (earlier !== undefined && earlier !== generation) metadata.forbidCaching();
-      metadata.generations.set(tag, generation);
-    }
+    if (tag !== undefined && generation !== undefined) noteGeneration(metadata, tag, generation);
     return embeddings === undefined ? value : read.join?.(value, embeddings);
   }
 
@@ -216,16 +237,6 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
       read: (index, reply) => loadedFrom(telemetry, auth, (reads[index] as PendingRead).read, reply),
       receiver,
     });
-
-  /** Loads a read that reads something else first. */
-  const loadAlone: Load<PendingRead> = ([pending], receiver) => {
-    const controller = new AbortController();
-    fetchRead(deps, (pending as PendingRead).read, { ...auth, cancellation: controller }).then(
-      loaded => receiver.resolve(0, loaded),
-      error => receiver.reject(0, error),
-    );
-    return { abort: (_, reason) => controller.abort(reason) };
-  };
 
   function runBatch(): void {
     const reads = batch;
@@ -260,10 +271,8 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
     read<T, Embeddings>(given: Read<T, Embeddings>): MaybePromise<T> {
       const read = given as AnyRead;
       const { request, outlivesTag, before } = read;
-      const { family, version, lifetime, address, method, path, body, vectors } = request;
-      const ownKey = before === undefined ? path : `${path} with what is before it`;
-      const line = `${epoch}${family}.${version} ${address} ${method} ${ownKey}${body === undefined ? '' : ` ${JSON.stringify(body)}`}`;
-      const keys = keysOf(scope, line, vectors?.wanted ?? false);
+      const { family, lifetime, vectors } = request;
+      const keys = keysOf(scope, epoch + nameOf(read), vectors?.wanted ?? false);
       const key = keys.at(-1) as ScopedKey;
       const earlier = known.get(key);
       if (earlier !== undefined) return earlier as MaybePromise<T>;
@@ -276,7 +285,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
           : new Promise((resolve, reject) => {
               pending.resolve = resolve;
               pending.reject = reject;
-              if (before !== undefined) return void run([pending], loadAlone);
+              if (before !== undefined) return void run([pending], loaderOfOne(deps, auth));
               // Once everything that this tick resolves has had the chance to read, too.
               if (batch.length === 0) void Promise.resolve().then(() => process.nextTick(runBatch));
               batch.push(pending);

@@ -38,39 +38,9 @@ interface AuthenticationDeps {
   readonly demoKey: string | undefined;
 }
 
-/** The only place that reads credentials from HTTP requests. An explicit one outranks the cookie, which browsers send by themselves. */
-export function createAuthentication(deps: AuthenticationDeps) {
-  const { sessions, demoKey } = deps;
-  const { corsOrigins: origins, exports } = deps.config;
-  const fallback: Credential | undefined =
-    demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) };
-  /** Other pages may not even send requests: anyone knows the key of the sandbox, and an export could reach private addresses. */
-  const isGuarded = demoKey !== undefined || exports.allowPrivateAddresses === true;
-  const { hostOf } = deps.proxyHeaders;
+/** What a request says about the page that sends it. @param origins of other pages that are trusted. */
+function createPageRules(origins: readonly string[], { hostOf }: ProxyHeaders) {
   const isLocal = (request: IncomingMessage) => loopback.test(hostOf(request).replace(/:\d+$/, ''));
-  /** Except on loopback, browsers send the cookie over TLS only, and its name keeps other hosts from setting it (RFC 6265bis). */
-  const cookieName = (request: IncomingMessage) => (isLocal(request) ? sealedCookie : `__Host-${sealedCookie}`);
-  /** Not under another host name: any web page can have a name that resolves to 127.0.0.1 (DNS rebinding). */
-  const fallbackFor = (request: IncomingMessage) => (isLocal(request) ? fallback : undefined);
-
-  const cookieOf = (request: IncomingMessage) =>
-    request.headers.cookie === undefined ? undefined : parseCookie(request.headers.cookie)[cookieName(request)];
-
-  function sessionOf(cookie: string | undefined) {
-    if (cookie === undefined) return undefined;
-    return sessions.open(cookie).catch(error => {
-      if (error instanceof Unauthenticated) return error;
-      throw error;
-    });
-  }
-
-  /** @param maxAge in seconds; undefined: until the browser is closed; 0: the cookie is deleted. */
-  const setCookieText = (request: IncomingMessage, value: string, maxAge: number | undefined) =>
-    stringifySetCookie(cookieName(request), value, {
-      ...{ path: '/', httpOnly: true, sameSite: 'lax', secure: !isLocal(request) },
-      ...(maxAge !== undefined && { maxAge }),
-      ...(maxAge === 0 && { expires: new Date(0) }),
-    });
 
   /** Browsers send `Origin` for WebSockets and with CORS. For other GETs, `Sec-Fetch-Site` says whether the page is of another origin. */
   function isTrusted(request: IncomingMessage): boolean {
@@ -88,27 +58,75 @@ export function createAuthentication(deps: AuthenticationDeps) {
     return page !== undefined && siteOf(page.host) !== siteOf(hostOf(request));
   }
 
-  function scopeFor(connection: ClientConnection | undefined, credential: Credential): Scope {
-    const last = connection?.lastScope;
-    if (last !== undefined && isSame(last.credential, credential)) return last.scope;
-    const scope = deps.scopeOf(credential);
-    if (connection !== undefined) connection.lastScope = { credential, scope };
-    return scope;
+  return { isLocal, isTrusted, isCrossSite };
+}
+
+/** The cookie of a session. */
+function createCookieRules(isLocal: (request: IncomingMessage) => boolean) {
+  /** Except on loopback, browsers send the cookie over TLS only, and its name keeps other hosts from setting it (RFC 6265bis). */
+  const cookieName = (request: IncomingMessage) => (isLocal(request) ? sealedCookie : `__Host-${sealedCookie}`);
+
+  const cookieOf = (request: IncomingMessage) =>
+    request.headers.cookie === undefined ? undefined : parseCookie(request.headers.cookie)[cookieName(request)];
+
+  /** @param maxAge in seconds; undefined: until the browser is closed; 0: the cookie is deleted. */
+  const setCookieText = (request: IncomingMessage, value: string, maxAge: number | undefined) =>
+    stringifySetCookie(cookieName(request), value, {
+      ...{ path: '/', httpOnly: true, sameSite: 'lax', secure: !isLocal(request) },
+      ...(maxAge !== undefined && { maxAge }),
+      ...(maxAge === 0 && { expires: new Date(0) }),
+    });
+
+  return { cookieOf, setCookieText };
+}
+
+function explicitOf(request: IncomingMessage): Credential | BadUserInput | undefined {
+  try {
+    return explicitCredential(rawCredentialsOf(request));
+  } catch (error) {
+    if (error instanceof BadUserInput) return error;
+    throw error;
   }
+}
+
+function sessionOf(sessions: Sessions, cookie: string | undefined) {
+  if (cookie === undefined) return undefined;
+  return sessions.open(cookie).catch(error => {
+    if (error instanceof Unauthenticated) return error;
+    throw error;
+  });
+}
+
+/** Computed once for a connection, as long as its credential is the same. */
+function scopeFor(
+  scopeOf: AuthenticationDeps['scopeOf'],
+  connection: ClientConnection | undefined,
+  credential: Credential,
+): Scope {
+  const last = connection?.lastScope;
+  if (last !== undefined && isSame(last.credential, credential)) return last.scope;
+  const scope = scopeOf(credential);
+  if (connection !== undefined) connection.lastScope = { credential, scope };
+  return scope;
+}
+
+/** The only place that reads credentials from HTTP requests. An explicit one outranks the cookie, which browsers send by themselves. */
+export function createAuthentication(deps: AuthenticationDeps) {
+  const { sessions, scopeOf, demoKey } = deps;
+  const { corsOrigins, exports } = deps.config;
+  const fallback: Credential | undefined =
+    demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) };
+  /** Other pages may not even send requests: anyone knows the key of the sandbox, and an export could reach private addresses. */
+  const isGuarded = demoKey !== undefined || exports.allowPrivateAddresses === true;
+  const { isLocal, isTrusted, isCrossSite } = createPageRules(corsOrigins, deps.proxyHeaders);
+  const { cookieOf, setCookieText } = createCookieRules(isLocal);
+  /** Not under another host name: any web page can have a name that resolves to 127.0.0.1 (DNS rebinding). */
+  const fallbackFor = (request: IncomingMessage) => (isLocal(request) ? fallback : undefined);
 
   function found(state: RequestState, credential: RequestState['credential']): void {
     state.credential = credential;
     if (credential !== undefined && !(credential instanceof Error))
-      state.scope = scopeFor(clientConnectionOf(state.request.socket), credential);
-  }
-
-  function explicitOf(request: IncomingMessage): Credential | BadUserInput | undefined {
-    try {
-      return explicitCredential(rawCredentialsOf(request));
-    } catch (error) {
-      if (error instanceof BadUserInput) return error;
-      throw error;
-    }
+      state.scope = scopeFor(scopeOf, clientConnectionOf(state.request.socket), credential);
   }
 
   /** Copies from a request what its connection needs later, so that the connection does not hold the request. */
@@ -127,7 +145,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
       if (isGuarded && !isTrusted(request)) return found(state, new Forbidden(originMessage));
       const explicit = explicitOf(request);
       if (explicit !== undefined) return found(state, explicit);
-      return andThen(sessionOf(cookieOf(request)), opened => {
+      return andThen(sessionOf(sessions, cookieOf(request)), opened => {
         if (opened instanceof Unauthenticated) return found(state, opened);
         if (opened?.renewed !== undefined) {
           // It was sealed under an older secret.
@@ -182,7 +200,11 @@ export function createAuthentication(deps: AuthenticationDeps) {
     authenticate(handshake: ReturnType<typeof handshakeOf>, more: RawCredentials = {}): Identity {
       const { rawCredentials, credential, address, connection, trusted } = handshake;
       if (!trusted) throw new Forbidden(originMessage);
-      const identityOf = (found: Credential) => ({ credential: found, scope: scopeFor(connection, found), address });
+      const identityOf = (found: Credential) => ({
+        credential: found,
+        scope: scopeFor(scopeOf, connection, found),
+        address,
+      });
       const explicit = explicitCredential({ ...rawCredentials, ...more });
       if (explicit !== undefined) return identityOf(explicit);
       if (credential instanceof Error) throw credential;

@@ -16,7 +16,7 @@ import type { Telemetry } from '../../observability/telemetry.js';
 import { Breaker, RetryBudget } from './breaker.js';
 import { type Batch, Call, type Calls, type Target } from './call.js';
 import type { ByteBudget } from './exchange.js';
-import { addressVariables, createDestinations, type UpstreamOptions } from './origins.js';
+import { addressVariables, createDestinations, type Destination, type UpstreamOptions } from './origins.js';
 import { boundsOf, type Reply } from './reply.js';
 import type { CallAuth, Receiver, UpstreamRequest } from './request.js';
 
@@ -48,16 +48,9 @@ export function createUpstream(
     if (destination === undefined) throw new NotConfigured(addressVariables[address]);
     const breakers = families.get(family) ?? perScope(scope => new Breaker(family, scope, telemetry));
     families.set(family, breakers);
-    return {
-      family,
-      address,
-      ...destination,
-      breaker: breakers.memo(scope),
-      limits: { bodyBytes: boundsOf(request).bytes, budget },
-      refusalKey: `${scope} ${family}`,
-      times: [],
-      works: false,
-    };
+    const limits = { bodyBytes: boundsOf(request).bytes, budget };
+    const shared = { breaker: breakers.memo(scope), limits, refusalKey: `${scope} ${family}` };
+    return { family, address, ...destination, ...shared, times: [], works: false };
   }
 
   /**
@@ -78,19 +71,15 @@ export function createUpstream(
     const abortAll = (reason: Error) => {
       for (const call of started) call?.abort(reason);
     };
-    const deadline = setTimeout(() => {
-      abortAll(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));
-    }, timeoutMs);
+    const onDeadline = () => abortAll(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));
+    const deadline = setTimeout(onDeadline, timeoutMs);
     const onAbort = () => abortAll(new Abandoned('The caller no longer needs the reply'));
     signal?.addEventListener('abort', onAbort);
 
     function close(): void {
       clearTimeout(deadline);
       signal?.removeEventListener('abort', onAbort);
-      for (const { address, family, times, works } of targets) {
-        if (times.length > 0) telemetry.upstreamCalls({ family, status: 200, outcome: 'answered' }, times);
-        if (works) telemetry.works(addressVariables[address], family);
-      }
+      for (const target of targets) reportCalls(telemetry, target);
     }
 
     const batch: Batch<T> = {
@@ -138,16 +127,23 @@ export function createUpstream(
         sendBatch({ requests: [request], auth, read: (_, reply) => read(reply), receiver }, signal);
       }),
     /** For how many credentials a circuit breaker is open, by endpoint family that was called. */
-    openBreakers(): Readonly<Record<string, number>> {
-      const open = (breakers: Iterable<Breaker>) => [...breakers].filter(({ isOpen }) => isOpen).length;
-      return Object.fromEntries([...families].map(([family, breakers]) => [family, open(breakers.values())]));
-    },
+    openBreakers: (): Readonly<Record<string, number>> =>
+      Object.fromEntries([...families].map(([family, breakers]) => [family, openOf(breakers)])),
     /** Waits for the calls in progress, then closes the connections. */
-    async close(): Promise<void> {
-      const origins = new Set([...destinations.values()].map(({ origin }) => origin));
-      await Promise.all([...origins].map(origin => origin.close()));
-    },
+    close: () => closeAll(destinations),
   };
+}
+
+async function closeAll(destinations: ReadonlyMap<unknown, Destination>): Promise<void> {
+  const origins = new Set([...destinations.values()].map(({ origin }) => origin));
+  await Promise.all([...origins].map(origin => origin.close()));
+}
+
+const openOf = (breakers: PerScope<Breaker>) => [...breakers.values()].filter(({ isOpen }) => isOpen).length;
+
+function reportCalls(telemetry: Telemetry, { address, family, times, works }: Target): void {
+  if (times.length > 0) telemetry.upstreamCalls({ family, status: 200, outcome: 'answered' }, times);
+  if (works) telemetry.works(addressVariables[address], family);
 }
 
 /** In bytes, for the bodies of all replies that are being received, or wait to be read. A small heap allows fewer: they are parsed there. */

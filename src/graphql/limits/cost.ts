@@ -135,10 +135,8 @@ export function estimateCost(
   statisticsLimit: number,
 ): OperationCost {
   const root = schema.getRootType(operation.operation) as GraphQLObjectType;
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const definition of document.definitions) {
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
-  }
+  const definitions = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
+  const fragments = new Map((definitions as FragmentDefinitionNode[]).map(each => [each.name.value, each]));
   const defer = schema.getDirective('defer');
   const isDeferred = (selection: SelectionNode) => {
     const given = defer && getDirectiveValues(defer, selection, variables);
@@ -163,16 +161,12 @@ export function estimateCost(
       if (isDeferred(selection)) values += group.times * deferredFragment;
       const condition = fragment.typeCondition?.name.value;
       const narrowed = (condition !== undefined && schema.getType(condition)) || type;
-      walk(fragment.selectionSet, narrowed, narrowed === type ? group : narrowTo(narrowed, group));
+      walk(
+        fragment.selectionSet,
+        narrowed,
+        narrowed === type ? group : narrowTo(narrowed, group, charges, statisticsLimit),
+      );
     }
-  }
-
-  /** The group of a fragment on one of the possible types of a node. */
-  function narrowTo(type: GraphQLNamedType, group: ObjectGroup): ObjectGroup {
-    const { name } = type;
-    const callsToFind = fieldOf(type, 'nodeId')?.extensions.callsToFind as ((limit: number) => number) | undefined;
-    charges.set(`${group.name}/... on ${name}`, (callsToFind?.(statisticsLimit) ?? 0) * group.objects);
-    return name === 'Market' ? { ...group, market: group } : group;
   }
 
   function walkField(
@@ -227,6 +221,19 @@ export function estimateCost(
   walk(operation.selectionSet, root, { name: '', objects: 1, times: 1, page: undefined, market: undefined });
   const sum = (amounts: ReadonlyMap<string, number>) => sumBy([...amounts.values()], amount => amount);
   return { calls: sum(charges), records: sum(filtered), values: Math.round(values) };
+}
+
+/** The group of a fragment on one of the possible types of a node, whose calls are charged. */
+function narrowTo(
+  type: GraphQLNamedType,
+  group: ObjectGroup,
+  charges: Map<string, number>,
+  statisticsLimit: number,
+): ObjectGroup {
+  const { name } = type;
+  const callsToFind = fieldOf(type, 'nodeId')?.extensions.callsToFind as ((limit: number) => number) | undefined;
+  charges.set(`${group.name}/... on ${name}`, (callsToFind?.(statisticsLimit) ?? 0) * group.objects);
+  return name === 'Market' ? { ...group, market: group } : group;
 }
 
 /** The arguments of a field. */

@@ -14,8 +14,7 @@ import {
   type ServiceEndpoint,
 } from '../src/data/reader.js';
 import type { Calls } from '../src/data/upstream/call.js';
-import type { Reply } from '../src/data/upstream/reply.js';
-import type { RequestAuth } from '../src/data/upstream/request.js';
+import type { Reply, RequestAuth } from '../src/data/upstream/request.js';
 import type { Upstream } from '../src/data/upstream/upstream.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import type { Telemetry } from '../src/observability/telemetry.js';

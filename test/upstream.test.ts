@@ -10,8 +10,8 @@ import { AcceptedScopes, type Credential, type Scope } from '../src/auth/credent
 import { Secret } from '../src/config/values.js';
 import { errorOfReply } from '../src/data/upstream/call-errors.js';
 import { Exchange, type ReplyLimits } from '../src/data/upstream/exchange.js';
-import { parseReply, type Reply, replyText } from '../src/data/upstream/reply.js';
-import type { UpstreamRequest } from '../src/data/upstream/request.js';
+import { parseReply, replyText } from '../src/data/upstream/reply.js';
+import type { Reply, UpstreamRequest } from '../src/data/upstream/request.js';
 import { createUpstream } from '../src/data/upstream/upstream.js';
 import { companiesEndpoint } from '../src/domains/companies/client.js';
 import { Abandoned, type GatewayError } from '../src/errors.js';

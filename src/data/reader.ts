@@ -8,8 +8,8 @@ import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache, Lifetime, Load, Loaded, Lookup, LookupResult, ReceiveOutcome } from './cache/cache.js';
 import { keysOf, marketTag, type ScopedKey } from './cache/keys.js';
 import { parseLenient, type SchemaDrift } from './parsing.js';
-import { contentOf, type Reply, replyText } from './upstream/reply.js';
-import type { NamedRecord, RequestAuth, UpstreamRequest } from './upstream/request.js';
+import { contentOf, replyText } from './upstream/reply.js';
+import type { NamedRecord, Reply, RequestAuth, UpstreamRequest } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
 
 /** A parsed body, with its embeddings exactly if the request wants vectors. */

@@ -7,8 +7,8 @@ import { marketTag } from './cache/keys.js';
 import { parseLenient, type SchemaDrift } from './parsing.js';
 import type { ReaderDeps } from './reader.js';
 import type { StartedRuns } from './started-runs.js';
-import { contentOf, type Reply, replyText } from './upstream/reply.js';
-import type { RecordRequest, RequestAuth } from './upstream/request.js';
+import { contentOf, replyText } from './upstream/reply.js';
+import type { RecordRequest, Reply, RequestAuth } from './upstream/request.js';
 
 /** One write to the service, as a value: which request to send, and what its success looks like. */
 export interface Write<T> {

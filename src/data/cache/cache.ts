@@ -13,66 +13,15 @@
 // Never: keeps what the service forbids to store or what was refused, waits for a write to Redis, or holds more than its bytes.
 import { NotFound } from '../../errors.js';
 import type { Span } from '../../observability/operation-info.js';
-import type { Source } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { SharedStore } from '../shared-store.js';
-import type { Receiver } from '../upstream/request.js';
-import type { Entry } from './entry.js';
 import type { Generation, Generations } from './generations.js';
-import { type Keys, scopeOfKey } from './keys.js';
+import { scopeOfKey } from './keys.js';
+import type { Load, Lookup, LookupResult, ReceiveOutcome } from './lookup.js';
 import { type CacheState, LookupBatch, resultOf } from './lookup-batch.js';
 import { createMemoryTier, createRedisTier, freshEntries } from './tiers.js';
 
-/** In milliseconds: how long an entry is fresh, how long after that it may be used if the service fails, and how long a 404 is cached. */
-export interface Lifetime {
-  readonly maxAge: number;
-  readonly grace: number;
-  readonly absent: number;
-}
-
-/** What the service returned: a value, its embeddings if they are stored separately, and the sizes of their texts. */
-export interface Loaded {
-  readonly value: unknown;
-  readonly bytes: number;
-  readonly embeddings?: { readonly value: unknown; readonly bytes: number } | undefined;
-  /** Whether the service forbids storing it. */
-  readonly noStore: boolean;
-}
-
-/** One thing to look up. */
-export interface Lookup {
-  readonly keys: Keys;
-  /** The endpoint family, for the metrics: `events`. */
-  readonly family: string;
-  /** Renewing this tag, such as `market:7`, invalidates the entry. Undefined if nothing does. */
-  readonly tag?: string | undefined;
-  /** Whether an entry of an earlier generation may replace a failing call. */
-  readonly outlivesTag?: boolean | undefined;
-  readonly lifetime: Lifetime;
-}
-
-/**
- * Loads look-ups that are not cached, together. The receiver learns of each by its index. Of its errors, a NotFound may be cached, and a cached entry may
- * replace an UpstreamFailure.
- * @returns what ends one load early.
- */
-export type Load<L extends Lookup> = (
-  lookups: readonly L[],
-  receiver: Receiver<Loaded>,
-) => { abort(index: number, reason: Error): void };
-
-/** The result of a look-up, and where it came from. `freshUntil` is 0 if a response that contains the value may not be cached. */
-export interface LookupResult extends Pick<Entry, 'value' | 'freshUntil' | 'generation' | 'bytes'> {
-  readonly embeddings: unknown;
-  readonly source: Source;
-  /** Whether the service failed and an older entry was used. */
-  readonly stale: boolean;
-}
-
-export type LookupOutcome = LookupResult | Error;
-
-/** Receives the outcome of each look-up as soon as it is known: what depends on it waits for no other. Must not throw. */
-export type ReceiveOutcome = (index: number, outcome: LookupOutcome) => void;
+export type { Lifetime, Load, Loaded, Lookup, LookupOutcome, LookupResult, ReceiveOutcome } from './lookup.js';
 
 /** Memory, then Redis, then the service: one load in flight for each key, one round trip to Redis for each batch. */
 export class Cache {

@@ -13,10 +13,10 @@ import { timeNow } from '../../lib/clock.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Source } from '../../observability/response-metadata.js';
 import type { Receiver } from '../upstream/request.js';
-import type { Load, Loaded, Lookup, LookupOutcome, LookupResult, ReceiveOutcome } from './cache.js';
 import type { Entry } from './entry.js';
 import type { Generation, Generations } from './generations.js';
 import { type ScopedKey, scopeOfKey } from './keys.js';
+import type { Load, Loaded, Lookup, LookupOutcome, LookupResult, ReceiveOutcome } from './lookup.js';
 import { anyGeneration, freshEntries, type MemoryTier, type RedisTier } from './tiers.js';
 
 /** What all batches of a cache share: its tiers, and one load for equal look-ups. */

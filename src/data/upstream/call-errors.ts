@@ -22,8 +22,7 @@ import { BulkheadFull } from '../../lib/run.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
-import type { Reply } from './reply.js';
-import type { UpstreamRequest } from './request.js';
+import type { Reply, UpstreamRequest } from './request.js';
 
 /** The error for whatever ended a call. Its message names no address. */
 export function errorOfCall(error: unknown, isSafe: boolean): Error {

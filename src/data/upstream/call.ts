@@ -9,8 +9,7 @@ import type { Breaker, RetryBudget } from './breaker.js';
 import { callOutcome, errorOfCall, errorOfReply, reportRefusal, requestsFail } from './call-errors.js';
 import { type BrokenExchange, Exchange, type ExchangeListener, type ReplyLimits } from './exchange.js';
 import { addressVariables, type Destination } from './origins.js';
-import type { Reply } from './reply.js';
-import type { CallAuth, Receiver, UpstreamRequest } from './request.js';
+import type { CallAuth, Receiver, Reply, UpstreamRequest } from './request.js';
 
 /** Some calls that are made together, under one credential. */
 export interface Calls<T> {

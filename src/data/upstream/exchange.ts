@@ -3,7 +3,12 @@ import { type Dispatcher, errors } from 'undici';
 import { UpstreamInvalidResponse } from '../../errors.js';
 import { Chunks, isPlainUtf8, joinBytes, releaseArrayBuffers, UnreadableBody, utf8Pieces } from '../../lib/body.js';
 import { BulkheadFull } from '../../lib/run.js';
-import { type Reply, responseTooLarge } from './reply.js';
+import type { Reply } from './request.js';
+
+/** The error for a body or headers beyond their bounds. */
+export function responseTooLarge(): UpstreamInvalidResponse {
+  return new UpstreamInvalidResponse('The response of the service is too large');
+}
 
 /** An exchange that ended without a reply. `sent` says whether the service may have received the request. */
 export class BrokenExchange extends Error {

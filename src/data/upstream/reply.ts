@@ -1,6 +1,6 @@
 // From the bytes of a reply to JSON, within bounds.
 import { UpstreamInvalidResponse } from '../../errors.js';
-import { releaseArrayBuffers, type UnreadableBody } from '../../lib/body.js';
+import { releaseArrayBuffers } from '../../lib/body.js';
 import {
   type BoundedJson,
   boundedJson,
@@ -11,17 +11,8 @@ import {
 } from '../../lib/json.js';
 import { unwrapped } from '../parsing.js';
 import { errorOfProblem } from './call-errors.js';
-import type { BodyBounds, NamedRecord, UpstreamRequest } from './request.js';
-
-/** What came back over the wire, whatever its status. */
-export interface Reply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** UTF-8 without a byte order mark. Incomplete if it is unreadable. */
-  readonly body: Buffer;
-  /** Why the body could not be decoded. */
-  readonly unreadable?: UnreadableBody | undefined;
-}
+import { responseTooLarge } from './exchange.js';
+import type { BodyBounds, NamedRecord, Reply, UpstreamRequest } from './request.js';
 
 const mebibyte = 1024 * 1024;
 
@@ -42,11 +33,6 @@ const defaultBounds: BodyBounds = {
 /** The bounds of the body that answers a request. */
 export const boundsOf = ({ bounds }: UpstreamRequest): BodyBounds =>
   bounds === undefined ? defaultBounds : { ...defaultBounds, ...bounds };
-
-/** The error for a body or headers beyond their bounds. */
-export function responseTooLarge(): UpstreamInvalidResponse {
-  return new UpstreamInvalidResponse('The response of the service is too large');
-}
 
 /**
  * The text of a reply. Embeddings that the request wants are strings in it (`"0.1,0.2"`); embeddings that it does not want are null. The bounds keep out

@@ -1,4 +1,5 @@
 import type { Credential, Scope } from '../../auth/credentials.js';
+import type { UnreadableBody } from '../../lib/body.js';
 import type { JsonBounds } from '../../lib/json.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 
@@ -14,6 +15,16 @@ export interface BodyBounds extends JsonBounds {
   readonly bytes: number;
   /** Bytes besides the vectors, where a body has some. */
   readonly otherBytes: number;
+}
+
+/** What came back over the wire, whatever its status. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** UTF-8 without a byte order mark. Incomplete if it is unreadable. */
+  readonly body: Buffer;
+  /** Why the body could not be decoded. */
+  readonly unreadable?: UnreadableBody | undefined;
 }
 
 /** What a path names: the record that has its id in this member, or the market that a record belongs to. */

@@ -17,8 +17,8 @@ import { Breaker, RetryBudget } from './breaker.js';
 import { type Batch, Call, type Calls, type Target } from './call.js';
 import type { ByteBudget } from './exchange.js';
 import { addressVariables, createDestinations, type Destination, type UpstreamOptions } from './origins.js';
-import { boundsOf, type Reply } from './reply.js';
-import type { CallAuth, Receiver, UpstreamRequest } from './request.js';
+import { boundsOf } from './reply.js';
+import type { CallAuth, Receiver, Reply, UpstreamRequest } from './request.js';
 
 export type Upstream = ReturnType<typeof createUpstream>;
 

@@ -1,8 +1,8 @@
 import { receivedCookies } from '../../auth/service-cookies.js';
 import { parseLenient } from '../../data/parsing.js';
 import { refusalOf } from '../../data/polling/state-message.js';
-import { contentOf, type Reply, replyText } from '../../data/upstream/reply.js';
-import type { UpstreamRequest } from '../../data/upstream/request.js';
+import { contentOf, replyText } from '../../data/upstream/reply.js';
+import type { Reply, UpstreamRequest } from '../../data/upstream/request.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import type { Write } from '../../data/writer.js';
 import { SignInFailed, UpstreamInvalidResponse } from '../../errors.js';

@@ -1,0 +1,56 @@
+// What is looked up, what a load returns for it, and what comes of it.
+import type { Source } from '../../observability/response-metadata.js';
+import type { Receiver } from '../upstream/request.js';
+import type { Entry } from './entry.js';
+import type { Keys } from './keys.js';
+
+/** In milliseconds: how long an entry is fresh, how long after that it may be used if the service fails, and how long a 404 is cached. */
+export interface Lifetime {
+  readonly maxAge: number;
+  readonly grace: number;
+  readonly absent: number;
+}
+
+/** What the service returned: a value, its embeddings if they are stored separately, and the sizes of their texts. */
+export interface Loaded {
+  readonly value: unknown;
+  readonly bytes: number;
+  readonly embeddings?: { readonly value: unknown; readonly bytes: number } | undefined;
+  /** Whether the service forbids storing it. */
+  readonly noStore: boolean;
+}
+
+/** One thing to look up. */
+export interface Lookup {
+  readonly keys: Keys;
+  /** The endpoint family, for the metrics: `events`. */
+  readonly family: string;
+  /** Renewing this tag, such as `market:7`, invalidates the entry. Undefined if nothing does. */
+  readonly tag?: string | undefined;
+  /** Whether an entry of an earlier generation may replace a failing call. */
+  readonly outlivesTag?: boolean | undefined;
+  readonly lifetime: Lifetime;
+}
+
+/**
+ * Loads look-ups that are not cached, together. The receiver learns of each by its index. Of its errors, a NotFound may be cached, and a cached entry may
+ * replace an UpstreamFailure.
+ * @returns what ends one load early.
+ */
+export type Load<L extends Lookup> = (
+  lookups: readonly L[],
+  receiver: Receiver<Loaded>,
+) => { abort(index: number, reason: Error): void };
+
+/** The result of a look-up, and where it came from. `freshUntil` is 0 if a response that contains the value may not be cached. */
+export interface LookupResult extends Pick<Entry, 'value' | 'freshUntil' | 'generation' | 'bytes'> {
+  readonly embeddings: unknown;
+  readonly source: Source;
+  /** Whether the service failed and an older entry was used. */
+  readonly stale: boolean;
+}
+
+export type LookupOutcome = LookupResult | Error;
+
+/** Receives the outcome of each look-up as soon as it is known: what depends on it waits for no other. Must not throw. */
+export type ReceiveOutcome = (index: number, outcome: LookupOutcome) => void;

@@ -134,7 +134,10 @@ export async function createServer(deps: ServerDeps) {
   }
   await registerGraphql(app, pipeline);
   const subscriptions = registerSubscriptions(app, { ...pipeline, bounds: deps.streams });
-  if (tools !== undefined) registerMcp(app, '/mcp', { ...pipeline, tools, subscriptions });
+  if (tools !== undefined) {
+    const { authorizationServers } = config.mcp;
+    registerMcp(app, '/mcp', { ...pipeline, tools, subscriptions, authorizationServers });
+  }
   if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
   else if (config.introspection) redirectToGraphiql(app);
   app.addHook('onClose', async () => concurrency.close());

@@ -1,7 +1,12 @@
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as UndiciClient } from 'undici';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -693,6 +698,71 @@ describe('a discovery', () => {
   );
 });
 
+test('an agent that is hosted elsewhere finds out where it gets a token, and works under it', async () => {
+  const session = '{ createEmbedSession { session { accessToken } } }';
+  const { data } = await gateway.query(`mutation ${session}`);
+  const token = data.createEmbedSession.session.accessToken;
+  /** An authorization server, whose user agrees at once. */
+  const issuer = createServer(async (request, response) => {
+    const { pathname, searchParams } = new URL(`${origin}${request.url}`);
+    const sent = new URLSearchParams(await text(request));
+    asked.push([pathname, searchParams.get('resource') ?? sent.get('resource')]);
+    const answers: Record<string, object> = {
+      '/.well-known/oauth-authorization-server': {
+        issuer: origin,
+        authorization_endpoint: `${origin}/authorize`,
+        token_endpoint: `${origin}/token`,
+        response_types_supported: ['code'],
+        code_challenge_methods_supported: ['S256'],
+      },
+      '/token': { access_token: token, token_type: 'Bearer' },
+    };
+    response.writeHead(answers[pathname] ? 200 : 404, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(answers[pathname] ?? {}));
+  });
+  const asked: unknown[] = [];
+  await once(issuer.listen(0, '127.0.0.1'), 'listening');
+  const origin = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}`;
+  const other = await startGateway({ sandbox, env: { ...env, MCP_AUTHORIZATION_SERVERS: origin } });
+  try {
+    const metadata = '/.well-known/oauth-protected-resource';
+    const refused = await sendMcp(other.url, list, {});
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get('www-authenticate')).toBe(`Bearer resource_metadata="${other.url}${metadata}"`);
+    for (const path of [metadata, `${metadata}/mcp`]) {
+      expect(await (await fetch(other.url + path)).json()).toMatchObject({
+        resource: `${other.url}/mcp`,
+        authorization_servers: [origin],
+      });
+    }
+    const kept: Any = {};
+    const authProvider = {
+      redirectUrl: 'http://127.0.0.1/agreed',
+      clientMetadata: { redirect_uris: ['http://127.0.0.1/agreed'] },
+      clientInformation: () => ({ client_id: 'agent' }),
+      tokens: () => kept.tokens,
+      saveTokens: (tokens: object) => Object.assign(kept, { tokens }),
+      redirectToAuthorization: (url: URL) => Object.assign(kept, { asked: url }),
+      saveCodeVerifier: (verifier: string) => Object.assign(kept, { verifier }),
+      codeVerifier: () => kept.verifier,
+    };
+    const transport = () => new StreamableHTTPClientTransport(new URL(`${other.url}/mcp`), { authProvider });
+    const first = transport();
+    await expect(new Client({ name: 'test', version: '1' }).connect(first)).rejects.toThrow();
+    expect(kept.asked.href).toContain(`${origin}/authorize`);
+    await first.finishAuth('code');
+    const agent = new Client({ name: 'test', version: '1' });
+    await agent.connect(transport());
+    const result: Any = await agent.callTool({ name: 'suggestMarkets', arguments: { keyword: 'battery' } });
+    expect(result.isError ?? false).toBe(false);
+    await agent.close();
+    expect(asked).toContainEqual(['/token', `${other.url}/mcp`]);
+  } finally {
+    issuer.close();
+    await other.close();
+  }
+});
+
 describe('a request', () => {
   /** Every refusal is an error of JSON-RPC. */
   const codeOf = async (response: Response) => {
@@ -712,6 +782,9 @@ describe('a request', () => {
       expect(await codeOf(await sendMcp(gateway.url, message, headers))).toEqual([status, code]);
     }
     if (status !== 401) return;
+    const refused = await sendMcp(gateway.url, list, headers);
+    expect(refused.headers.get('www-authenticate')).toBe('Bearer');
+    expect((await fetch(`${gateway.url}/.well-known/oauth-protected-resource`)).status).toBe(404);
     await expect(connectMcp(gateway.url, headers)).rejects.toThrow('HTTP 401');
     await expect(connectOldMcp(gateway.url, headers)).rejects.toThrow('UNAUTHENTICATED');
   });

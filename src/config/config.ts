@@ -160,6 +160,8 @@ export function readConfig(env: Environment) {
     mcp: {
       operations: read('MCP_OPERATIONS', types.text),
       allowMutations: read('MCP_ALLOW_MUTATIONS', types.flag, false),
+      /** The issuers of the bearer tokens that the service accepts. */
+      authorizationServers: read('MCP_AUTHORIZATION_SERVERS', types.issuers, []),
     },
     exports: {
       /** Undefined: only where the sandbox runs. Never undefined in production, because anyone knows the sandbox's key. */

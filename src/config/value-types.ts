@@ -80,6 +80,12 @@ export const origins = list.refine(
   'must be origins such as https://app.example, with commas between them',
 );
 
+/** As they are: a client compares them with what the issuer says (RFC 8414). */
+export const issuers = list.refine(
+  all => all.every(issuer => httpAddress.safeParse(issuer).success),
+  'must be http or https addresses without user, query or fragment, with commas between them',
+);
+
 const oneOf = <const T extends readonly string[]>(...values: T) =>
   z.enum(values, `must be one of ${values.join(', ')}`);
 

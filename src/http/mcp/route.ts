@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { Tool } from '@modelcontextprotocol/server';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { hashedKey, scopedKey } from '../../data/cache/keys.js';
-import { Abandoned, BadUserInput } from '../../errors.js';
+import { Abandoned, BadUserInput, Unauthenticated } from '../../errors.js';
 import { responseMessage } from '../../graphql/response-text.js';
 import { operationName } from '../../observability/operation-info.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
@@ -23,7 +23,12 @@ interface McpDeps {
   readonly authentication: Authentication;
   /** Executes the operations, as those of WebSockets. */
   readonly subscriptions: Subscriptions;
+  /** The issuers of the bearer tokens that the service accepts. */
+  readonly authorizationServers: readonly string[];
 }
+
+/** Where clients find out which servers issue tokens (RFC 9728). */
+const metadataPath = '/.well-known/oauth-protected-resource';
 
 /** Loaded with the first request: few gateways have agents, and loading it takes longer than the rest of the start. */
 const protocol = () => import('./protocol.js');
@@ -33,7 +38,7 @@ const protocol = () => import('./protocol.js');
  * gateway of a fleet can answer it.
  */
 export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): void {
-  const { authentication, subscriptions } = deps;
+  const { authentication, subscriptions, authorizationServers } = deps;
   const progress = createJobWatch(deps.schema, subscriptions);
   const tools = new Map(deps.tools.map(tool => [tool.operation.name, tool]));
   const listed = deps.tools.map(tool => describe(tool, progress.schemaFor(tool)));
@@ -48,7 +53,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     const state = stateOf(request.raw);
     const leaving = new AbortController();
     state.whenClosed(() => leaving.abort(new Abandoned('The client has gone')));
-    const identity = authentication.authenticate(authentication.handshakeOf(request));
+    const identity = identify(request, reply);
     // One request could call a hundred tools otherwise, and count once against the rate limit.
     if (Array.isArray(request.body)) throw new BadUserInput('body', 'must be one message, not a list');
     const { answerMessage, isInitialize, sessionHeader } = await protocol();
@@ -71,6 +76,29 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     });
     return Promise.race([answer, noAnswer(leaving.signal)]);
   });
+
+  const originOf = ({ protocol, host }: FastifyRequest) => `${protocol}://${host}`;
+  if (authorizationServers.length > 0) {
+    // Below the path of what it is about, too: clients that overlook the challenge look there first (RFC 9728, section 3.1).
+    for (const address of [metadataPath, `${metadataPath}${path}`]) {
+      app.get(address, async request => ({
+        resource: originOf(request) + path,
+        authorization_servers: authorizationServers,
+        bearer_methods_supported: ['header'],
+      }));
+    }
+  }
+
+  /** Who sends a request. A refusal says where an agent gets a token. */
+  function identify(request: FastifyRequest, reply: FastifyReply): Identity {
+    try {
+      return authentication.authenticate(authentication.handshakeOf(request));
+    } catch (error) {
+      const hint = authorizationServers.length > 0 ? ` resource_metadata="${originOf(request)}${metadataPath}"` : '';
+      if (error instanceof Unauthenticated) reply.header('www-authenticate', `Bearer${hint}`);
+      throw error;
+    }
+  }
 
   async function callTool(
     { name, arguments: variables, onProgress }: ToolCall,

@@ -1458,7 +1458,7 @@ export type Query = {
    */
   readonly viewer?: Maybe<Viewer>;
   /** Watches of this client whose leases last. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call. */
-  readonly watches?: Maybe<ReadonlyArray<Watch>>;
+  readonly watches: ReadonlyArray<Watch>;
 };
 
 

@@ -8,6 +8,8 @@ import { now } from './time.mjs';
 const list =
   'query ($first: Int, $last: Int) { events(first: $first, last: $last) { nodes { title } unfilteredTotalCount updatesCursor } }';
 const updates = 'subscription ($after: String) { eventUpdates(after: $after) { kind cursor gap event { id title } } }';
+const changes =
+  'query ($after: String, $first: Int) { eventChanges(after: $after, first: $first) { nodes { kind cursor gap event { id title } } cursor hasMore gap } }';
 const jobs =
   'subscription ($id: ID!, $phase: JobPhase!) { jobProgress(marketId: $id, phase: $phase) { jobs { id progress } } }';
 const writes = {
@@ -183,7 +185,7 @@ export class Clients {
     learn(await ask(what, { market, key, id }));
   }
 
-  /** Reads the list, and listens behind it: over WebSocket or SSE, from then on through any gateway. */
+  /** Reads the list, and listens behind it: over WebSocket or SSE, by pulling, or by each in turn; from then on through any gateway. */
   async listen(step) {
     const listener = { ...step, parts: [], isListening: true, connections: 0 };
     this.#add(this.listeners, listener);
@@ -228,10 +230,30 @@ export class Clients {
         if (update.gap) part.hasGap = true;
       };
       listener.connections += 1;
-      await this.#connect(listener, updates, { after: listener.cursor }, receive);
+      const pulls = listener.transport === 'pull' || (listener.transport === 'both' && listener.connections % 2 === 0);
+      if (pulls) await this.#pull(listener, receive);
+      else await this.#connect(listener, updates, { after: listener.cursor }, receive);
       if (part.hasGap) return this.#join(listener);
       await pause(300);
     }
+  }
+
+  /** Asks for changes, as long as there are more, and waits for the next time. */
+  async #pull(listener, receive) {
+    for (let hasMore = true; hasMore && listener.isListening; ) {
+      listener.gateway = this.pick(listener.via + listener.connections);
+      if (listener.gateway === undefined) break;
+      const variables = { after: listener.cursor, first: listener.first };
+      const credential = this.credential(listener.account);
+      const { body, isWhole } = await this.ask(listener.gateway, 'pull', changes, variables, credential);
+      const found = isWhole && body?.errors === undefined ? body?.data?.eventChanges : undefined;
+      if (!found) break;
+      for (const update of found.nodes) receive({ data: { eventUpdates: update } });
+      // In place of that of the last update: it may say more.
+      receive({ data: { eventUpdates: { cursor: found.cursor, gap: found.gap, event: null } } });
+      ({ hasMore } = found);
+    }
+    await pause(500 + 200 * listener.via);
   }
 
   async followJobs(step) {

@@ -37,6 +37,19 @@ const rules = {
     }
   },
 
+  /** (a) Once the fleet is quiet, a client that pulls needs no call where a subscription polls: what it lacked, and the tail that it follows, it has by now. */
+  *'a pull uses the poll that runs'({ clients, service, quietFrom, quietUntil }) {
+    const isPolled = account =>
+      clients.listeners.some(
+        each => /sse|ws/.test(each.transport) && each.isListening && each.account === account && account !== 'u',
+      );
+    for (const { id, at, account, gateway, kind } of clients.requests) {
+      if (kind !== 'pull' || at < quietFrom || at > quietUntil || !isPolled(account)) continue;
+      const call = service.calls.find(({ requestId }) => requestId === id);
+      if (call) yield { id, at, account, gateway, call: call.path };
+    }
+  },
+
   /** What a subscription has delivered is in the next list, through any gateway. */
   *'a list has what was delivered'(fleet) {
     for (const { id, at, end, account, text, body } of fleet.clients.requests) {
@@ -147,9 +160,11 @@ const rules = {
   },
 
   /** (e) Once the fleet is quiet, one gateway polls for all, as often as it should. */
-  *'one gateway polls each topic'({ service, quietFrom, quietUntil, intervalMs }) {
+  *'one gateway polls each topic'({ clients, service, quietFrom, quietUntil, intervalMs }) {
     const most = (quietUntil - quietFrom) / intervalMs + 1;
-    const isPoll = ({ at, path }) => at >= quietFrom && at <= quietUntil && !/[?&]page=(?!1&)/.test(path);
+    const pulls = new Set(clients.requests.filter(({ kind }) => kind === 'pull').map(({ id }) => id));
+    const isPoll = ({ at, path, requestId }) =>
+      at >= quietFrom && at <= quietUntil && !pulls.has(requestId) && !/[?&]page=(?!1&)/.test(path);
     const topics = grouped(service.calls.filter(isPoll), ({ account, path }) => `${account} ${path.split('?')[0]}`);
     for (const [topic, calls] of topics) {
       const polls = [...grouped(calls, ({ gateway }) => gateway).values()].map(({ length }) => length);

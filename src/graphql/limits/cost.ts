@@ -12,6 +12,8 @@ import {
   getDirectiveValues,
   getNamedType,
   getNullableType,
+  isEnumType,
+  isInputObjectType,
   isIntrospectionType,
   isListType,
   isObjectType,
@@ -72,24 +74,33 @@ interface FieldCost {
 /** Comes with its parent's response. */
 const noCost: FieldCost = { calls: 0 };
 
-/** Introspection: the average lengths of its lists in this schema, rounded up. A test compares them. */
-const introspected: Readonly<Record<string, number>> = {
-  '__Schema.types': 148,
-  '__Schema.directives': 8,
-  '__Directive.args': 2.2,
-  '__Type.fields': 2.85,
-  '__Field.args': 0.16,
-  '__Type.inputFields': 0.71,
-  '__Type.enumValues': 0.55,
-  '__Type.interfaces': 0.1,
-  '__Type.possibleTypes': 0.05,
-  // Half of the types of fields are lists or non-null, and few of them have more than three such wrappers.
-  '__Type.ofType': 0.5,
-};
+/** Introspection: the average lengths of its lists in a schema. */
+function introspectionLengths(schema: GraphQLSchema): Readonly<Record<string, number>> {
+  const types = Object.values(schema.getTypeMap());
+  const directives = schema.getDirectives();
+  const fields = types.flatMap(type => ('getFields' in type ? Object.values<object>(type.getFields()) : []));
+  const args = fields.flatMap(field => ('args' in field ? (field.args as readonly unknown[]) : []));
+  const inputs = types.filter(isInputObjectType).flatMap(type => Object.keys(type.getFields()));
+  const values = types.filter(isEnumType).flatMap(type => type.getValues());
+  return {
+    '__Schema.types': types.length,
+    '__Schema.directives': directives.length,
+    '__Directive.args': directives.flatMap(directive => directive.args).length / directives.length,
+    '__Type.fields': (fields.length - inputs.length) / types.length,
+    '__Field.args': args.length / (fields.length - inputs.length),
+    '__Type.inputFields': inputs.length / types.length,
+    '__Type.enumValues': values.length / types.length,
+    '__Type.interfaces': 0.1,
+    '__Type.possibleTypes': 0.05,
+    // Half of the types of fields are lists or non-null, and few of them have more than three such wrappers.
+    '__Type.ofType': 0.5,
+  };
+}
 
 /** The costs of all fields that state one. @throws Error if a field with a resolver does not: what makes calls must not cost nothing. */
 export const costsOf = oncePerValue((schema: GraphQLSchema): ReadonlyMap<GraphQLField<unknown, unknown>, FieldCost> => {
   const directive = schema.getDirective('cost') as GraphQLDirective;
+  const introspected = introspectionLengths(schema);
   const costs = new Map<GraphQLField<unknown, unknown>, FieldCost>();
   for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {
     for (const field of Object.values(type.getFields())) {

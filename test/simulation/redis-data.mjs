@@ -124,6 +124,7 @@ export class RedisData {
   do_INCR = key => this.do_INCRBY(key, 1);
 
   do_PEXPIRE = (key, milliseconds) => {
+    if (!Number.isInteger(Number(milliseconds))) throw error('ERR value is not an integer or out of range');
     const found = this.#find(key);
     if (found === undefined) return 0;
     this.#note(key);

@@ -197,6 +197,8 @@ function drawn(type: GraphQLInputType, draw: Draw, nullable = true): unknown {
   switch (type.name) {
     case 'Int':
       return draw.pick([0, 1, 2, 3, 5, 10, 101]);
+    case 'JSONObject':
+      return {};
     case 'Float':
       return draw.pick([0, -1.5, 2, 1e6]);
     case 'Boolean':

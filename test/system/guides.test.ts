@@ -145,6 +145,7 @@ describe('docs/partners.md', () => {
       'companies.py',
       'events.mjs',
       'graphql.sh',
+      'mirror.py',
       'subscribe.py',
     ]);
     for (const { text } of senders) expect(text).toContain('errors');

@@ -191,7 +191,7 @@ const commands = [
   ...['EXPIRE mig:check 1', 'PEXPIRE mig:check 1', 'UNLINK mig:check', 'DEL mig:check'],
   ...['HSET mig:check:hash a 1', 'HGET mig:check:hash a', 'HMGET mig:check:hash a', 'HGETALL mig:check:hash'],
   ...['HKEYS mig:check:hash', 'HDEL mig:check:hash a'],
-  ...['SADD mig:check:names a', 'SMEMBERS mig:check:names', 'UNLINK mig:check:names'],
+  ...['SADD mig:check:names a', 'SMEMBERS mig:check:names', 'PEXPIRE mig:check:names 1'],
   ...['ZADD mig:check:set 1 a', 'ZSCORE mig:check:set a', 'ZREMRANGEBYSCORE mig:check:set -inf +inf'],
   ...['EVAL return(1) 0', 'EVALSHA 0 0', 'PUBLISH mig:check 1', 'TIME', 'INFO memory'],
 ];

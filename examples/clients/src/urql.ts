@@ -12,12 +12,13 @@ const nodes = 'Company Event Export ExportEndpoint Job Market Observation Topic 
 const parts = `
   AffectedDatapoint AlertType Capabilities ClusterLabel CompanyConnection CompanyEdge CompanyFacets CountryFacet
   CreateEmbedSessionPayload CreateSearchCriteriaPayload DeleteExportEndpointPayload DiscoveryAlreadyRunning DiscoveryStarted
-  EmbedSession EventBucket EventConnection EventEdge EventFacet EventReference EventSearchKeyword EventStatistics
+  EmbedSession EventBucket EventChanges EventConnection EventEdge EventFacet EventReference EventSearchKeyword EventStatistics
   EventTimestamps EventUpdate ExportAttempt ExportConnection ExportDelivered ExportEdge ExportFailed ExportMarketCsvPayload
   ExportReference ExportRejected Histogram HistogramBucket Impact ImpactedEntity JobProgress NaicsCode NaicsFacet PageInfo
-  PublishMarketPayload Quantity RegisterExportEndpointPayload RelevantEntity ReviewCompaniesPayload
+  PublishMarketPayload Quantity RegisterExportEndpointPayload RelevantEntity RenewWatchPayload ReviewCompaniesPayload
   RotateExportEndpointSecretPayload ScoreCount SearchCriteria SearchKeywords SearchLocation SeverityCount SignInPayload
-  SignOutPayload SuggestKeywordsPayload UpdateExportEndpointPayload VectorIndex Viewer`;
+  SignOutPayload StopWatchingPayload SuggestKeywordsPayload UpdateExportEndpointPayload Usage VectorIndex Viewer Watch
+  WatchDelivery WatchEventsPayload WatchJobPayload`;
 
 const namesIn = (text: string) => text.trim().split(/\s+/);
 export const keys: KeyingConfig = {

@@ -36,8 +36,8 @@ async function purge(env: Record<string, string | undefined>, args: readonly str
     await writePurge(redis, fleet, all ? 'all' : scopes);
     // By then each gateway that reaches Redis knows of it, and writes no older entry.
     await sleep(2 * refreshMs);
-    const patterns = all ? ['*'] : scopes.map(scope => `*:{${scope}}:*`);
-    const entries = patterns.flatMap(rest => [`mig:cache:${fleet}.${rest}`, `mig:response:${fleet}.${rest}`]);
+    const patterns = all ? ['*'] : scopes.map(scope => `{${scope}}:*`);
+    const entries = patterns.flatMap(rest => [`mig:cache:${fleet}:${rest}`, `mig:response:${fleet}:${rest}`]);
     const removed = await remove(redis, entries);
     const what = all ? 'everything that was cached' : 'what was cached for this credential';
     const check =

@@ -111,7 +111,10 @@ export class Follower {
         this.#newest.set(event.id, time);
         return isNew;
       })
-      .map(event => ({ event, key: updateKey(event), time: updatedAt(event) }))
+      .map(event => {
+        const key = updateKey(event);
+        return { event, key, hash: hashOf(key), time: updatedAt(event) };
+      })
       .sort((one, other) => compareKeys(one.key, other.key));
     // Only what was read and sent completely may be skipped from now on.
     const until = found.isComplete ? Math.max(from, tail?.from ?? overlapBefore(found.events, timeNow())) : from;
@@ -122,13 +125,13 @@ export class Follower {
     const seen = since(from, found.seen);
     const after = (count: number): Position => {
       const sent = fresh.slice(0, count);
-      const all = new Map([...seen, ...sent.map(({ key, time }) => [hashOf(key), time] as const)]);
+      const all = new Map([...seen, ...sent.map(({ hash, time }) => [hash, time] as const)]);
       const isAll = count === fresh.length;
-      const { key = '', time = from } = sent.at(-1) ?? {};
+      const { hash = '', time = from } = sent.at(-1) ?? {};
       const head = isAll ? until : Math.min(until, time);
       return {
         ...(head > from
-          ? { from: head, fromHash: !isAll && head === time ? hashOf(key) : '', seen: since(head, all) }
+          ? { from: head, fromHash: !isAll && head === time ? hash : '', seen: since(head, all) }
           : { from, fromHash, seen: all }),
         tail: isAll ? reached : isNext ? position.tail : undefined,
       };

@@ -289,6 +289,27 @@ export async function countFaults<T>(telemetry: RedisTelemetry, command: string,
   }
 }
 
+/** Runs a command of a claim, and counts its faults. */
+type RunForClaim = <T>(command: string, send: () => Promise<T>) => Promise<T>;
+
+/** Takes a claim for a time, or extends it if the holder has it. @returns whether the holder has it now. @throws what `run` throws. */
+export async function takeClaim(
+  redis: RedisClient,
+  key: string,
+  holder: string,
+  claimMs: number,
+  run: RunForClaim,
+): Promise<boolean> {
+  const current = await run('SET', () => redis.set(key, holder, 'PX', claimMs, 'NX', 'GET'));
+  if (current === holder) await run('PEXPIRE', () => redis.pexpire(key, claimMs));
+  return current === null || current === holder;
+}
+
+/** Gives a claim back, if the holder still has it. @throws what `run` throws. */
+export async function releaseClaim(redis: RedisClient, key: string, holder: string, run: RunForClaim): Promise<void> {
+  if ((await run('GET', () => redis.get(key))) === holder) await run('DEL', () => redis.del(key));
+}
+
 /**
  * Runs a command that uses one key. If the key has a value of another type, which no gateway wrote, it is removed, and the command runs again: such a key
  * may never expire. @throws an error of Redis.

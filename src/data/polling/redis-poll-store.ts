@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { timeNow } from '../../lib/clock.js';
 import { oncePerValue } from '../../lib/run.js';
-import { batchesOf, countFaults, replacingOtherType, subscriberOf } from '../redis.js';
+import { batchesOf, countFaults, releaseClaim, replacingOtherType, subscriberOf, takeClaim } from '../redis.js';
 import type { SharedStore } from '../shared-store.js';
 import { createSignedJson } from '../signer.js';
 import { type PollStore, timesFor } from './poll-store.js';
@@ -39,8 +39,7 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
   const channelOf = (topic: string) => `mig:live:${namespace}:{${topic}}:messages`;
   const redisKey = (topic: string, generation: string, part: 'claim' | 'state') =>
     `mig:live:${namespace}:{${topic}}:${generation}:${part}`;
-  const claimOf = (topic: string, generation: string) =>
-    countFaults(telemetry, 'GET', () => redis.get(redisKey(topic, generation, 'claim')));
+  const counted = <T>(command: string, send: () => Promise<T>) => countFaults(telemetry, command, send);
   const piecesKeyOf = (channel: string) => `${channel}:pieces`;
   const subscribers = new Map<string, (message: StateMessage<unknown>) => void>();
   /** What this process has of the list of each channel that it is subscribed to. */
@@ -131,18 +130,15 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
 
   return {
     claimMs,
-    async claim(topic, generation, holder) {
+    claim(topic, generation, holder) {
       const key = redisKey(topic, generation, 'claim');
-      const set = () => redis.set(key, holder, 'PX', claimMs, 'NX', 'GET');
-      const current = await countFaults(telemetry, 'SET', () => replacingOtherType(redis, key, set));
-      if (current === holder) await countFaults(telemetry, 'PEXPIRE', () => redis.pexpire(key, claimMs));
-      return current === null || current === holder;
+      return takeClaim(redis, key, holder, claimMs, (command, send) =>
+        counted(command, () => replacingOtherType(redis, key, send)),
+      );
     },
-    isClaimed: async (topic, generation) => (await claimOf(topic, generation)) !== null,
-    async release(topic, generation, holder) {
-      const key = redisKey(topic, generation, 'claim');
-      if ((await claimOf(topic, generation)) === holder) await countFaults(telemetry, 'DEL', () => redis.del(key));
-    },
+    isClaimed: async (topic, generation) =>
+      (await counted('GET', () => redis.get(redisKey(topic, generation, 'claim')))) !== null,
+    release: (topic, generation, holder) => releaseClaim(redis, redisKey(topic, generation, 'claim'), holder, counted),
     async read(topic, generation) {
       const text = await countFaults(telemetry, 'GET', () => redis.get(redisKey(topic, generation, 'state')));
       const stored = text === null ? undefined : decode(channelOf(topic), text, 'state');

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Sealer } from '../../auth/seal.js';
 import { Secret } from '../../config/values.js';
-import { countFaults, replacingOtherType } from '../../data/redis.js';
+import { countFaults, releaseClaim, replacingOtherType, takeClaim } from '../../data/redis.js';
 import type { SharedStore } from '../../data/shared-store.js';
 import { UpstreamUnavailable } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
@@ -20,7 +20,7 @@ export interface WatchStore {
   remove(id: string): Promise<void>;
   /** Whether this process may serve a watch. It must ask again within `claimMs`. */
   claim(id: string): Promise<boolean>;
-  /** Lets another process serve it at once. */
+  /** Lets another process serve it at once, if this one still has the claim. */
   release(id: string): Promise<void>;
 }
 
@@ -74,6 +74,11 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
       throw new UpstreamUnavailable('The store of watches is not available');
     });
 
+  const runOn =
+    (key: string) =>
+    <T>(command: string, send: () => Promise<T>) =>
+      run(command, key, send);
+
   return {
     async leases() {
       const found = Object.entries(await run('HGETALL', indexKey, () => redis.hgetall(indexKey)));
@@ -110,14 +115,7 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
       await run('HDEL', indexKey, () => redis.hdel(indexKey, id));
       await run('UNLINK', keyOf(id), () => redis.unlink(keyOf(id)));
     },
-    async claim(id) {
-      const key = claimKeyOf(id);
-      const current = await run('SET', key, () => redis.set(key, holder, 'PX', claimMs, 'NX', 'GET'));
-      if (current === holder) await run('PEXPIRE', key, () => redis.pexpire(key, claimMs));
-      return current === null || current === holder;
-    },
-    async release(id) {
-      await run('UNLINK', claimKeyOf(id), () => redis.unlink(claimKeyOf(id)));
-    },
+    claim: id => takeClaim(redis, claimKeyOf(id), holder, claimMs, runOn(claimKeyOf(id))),
+    release: id => releaseClaim(redis, claimKeyOf(id), holder, runOn(claimKeyOf(id))),
   };
 }

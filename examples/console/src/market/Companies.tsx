@@ -98,6 +98,15 @@ export function Companies({ id }: { id: string }) {
     const end = Math.min(Math.ceil((scrollTop + clientHeight - header) / ROW_HEIGHT), edges.length);
     return { first: end - start, after: edges[start - 1]?.cursor ?? null, filter, orderBy };
   };
+  const choices = () => {
+    const visible = visiblePage();
+    const isPart = selected !== 'all' && count > 0;
+    return [
+      ...(isPart ? [{ count, which: 'selected', companies: { domains: [...selected] } }] : []),
+      { count: totalCount ?? 0, which: 'of the list', companies: { matching: filter } },
+      { count: visible.first, which: 'on the screen', companies: { visible } },
+    ];
+  };
 
   return (
     <section className="stack" aria-label="Companies">
@@ -163,18 +172,7 @@ export function Companies({ id }: { id: string }) {
       )}
       {search.company && <CompanyDetail id={id} domain={search.company} onClose={() => open()} />}
       {exporting && (
-        <ExportDialog
-          marketId={id}
-          to={exporting}
-          choices={[
-            ...(selected !== 'all' && count > 0
-              ? [{ count, which: 'selected', companies: { domains: [...selected] } }]
-              : []),
-            { count: totalCount ?? 0, which: 'of the list', companies: { matching: filter } },
-            { count: visiblePage().first, which: 'on the screen', companies: { visible: visiblePage() } },
-          ]}
-          onClose={() => setExporting(undefined)}
-        />
+        <ExportDialog marketId={id} to={exporting} choices={choices()} onClose={() => setExporting(undefined)} />
       )}
     </section>
   );

@@ -25,10 +25,11 @@ export function SearchBox({
   onChange,
 }: SearchBoxProps) {
   const [text, setText] = useState(value);
+  const isInvalid = (text: string) => text !== '' && !isValid(text);
   useEffect(() => setText(value), [value]);
   const report = useEffectEvent((text: string) => {
     const trimmed = text.trim();
-    if (trimmed !== value && (trimmed === '' || isValid(trimmed))) onChange(trimmed || undefined);
+    if (trimmed !== value && !isInvalid(trimmed)) onChange(trimmed || undefined);
   });
   useEffect(() => {
     const timer = setTimeout(() => report(text), 300);
@@ -38,7 +39,7 @@ export function SearchBox({
     <input
       type="search"
       title={title}
-      aria-invalid={(text.trim() !== '' && !isValid(text.trim())) || undefined}
+      aria-invalid={isInvalid(text.trim()) || undefined}
       name={name}
       aria-label={label}
       placeholder={placeholder}

@@ -184,8 +184,8 @@ export async function writePurge(
 
 /**
  * The generations of a fleet, in Redis. Each batch of look-ups reads them again, so that the next query through any process sees a write; an
- * announcement could arrive too late. Epochs are read once a second; while Redis is away, the process uses those that it knows. Gateways with another
- * `modelVersion` share both: a write or a purge through one invalidates the entries of all.
+ * announcement could arrive too late. Epochs are read once a second; while Redis is away, the process uses those that it knows. Gateways with other
+ * versions of endpoints share both: a write or a purge through one invalidates the entries of all.
  */
 export function sharedGenerations(
   redis: RedisClient,

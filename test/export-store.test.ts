@@ -52,6 +52,7 @@ const endpoint = (name: string): Endpoint => ({
   headerNames: [],
   sealedHeaders: null,
   sealedSigningSecrets: 'sealed',
+  failingSince: null,
 });
 
 const hour = 60 * 60 * 1_000;

@@ -23,6 +23,7 @@ import { cursorOf } from './support/calls-table.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
+import { takeLog } from './support/log.js';
 import { counted } from './support/metrics.js';
 import { startRedis } from './support/redis.js';
 import { redisPlaces } from './support/redis-cluster.js';
@@ -1447,6 +1448,58 @@ describe('an export to an internal address', () => {
     gateway = await gatewayWith({ NODE_ENV: 'production' });
     expect(fault(await send())).toBe('BAD_USER_INPUT input.endpoint');
     expect(endpoint.received).toEqual([]);
+  });
+});
+
+describe('an endpoint that takes nothing', () => {
+  beforeEach(alone);
+  const failingSince = async (on = gateway) =>
+    (await on.query('{ exportEndpoints { failingSince } }', {}, admin)).data.exportEndpoints[0].failingSince;
+
+  test.each([
+    ['HTTP 503', json(503, {})],
+    ['BROKEN', (response: ServerResponse) => response.destroy()],
+    ['HTTP 302', json(302, {}), 1],
+  ])(
+    'is a line of the log, a metric, and a field until it takes something: %s',
+    async (fault, answer, attempts = 4) => {
+      const log = takeLog();
+      let failing = true;
+      const endpoint = await startEndpoint((...call) => (failing ? answer : thanks)(...call));
+      gateway = await gatewayWith({ LOG_LEVEL: 'warn' }, { seams: { log } });
+      const other = await gatewayWith();
+      await register(endpoint.url);
+      expect(await failingSince()).toBeNull();
+
+      await send({}, admin, other);
+      const { startedAt } = (await listed()).nodes[0];
+      await send();
+      expect([await failingSince(), await failingSince(other)]).toEqual([startedAt, startedAt]);
+      await until(async () => (await counted(gateway.url, 'gateway_endpoint_failing_seconds')) > 0);
+      const { host } = new URL(endpoint.url);
+      const line = `Endpoint "${crm}" of team ${sandbox.demo.team.name}: ${host} does not take what is sent (attempts: ${attempts}, ${fault})`;
+      expect(log.lines.map(text => JSON.parse(text).msg)).toContain(line);
+
+      // The endpoint answers, and the team can see it.
+      failing = false;
+      await send();
+      expect([await failingSince(), await failingSince(other)]).toEqual([null, null]);
+      expect(await counted(gateway.url, 'gateway_endpoint_failing_seconds')).toBe(0);
+    },
+  );
+
+  test('begins anew with another address, and is not to blame where it was changed meanwhile', async () => {
+    const endpoint = await startEndpoint(async response => {
+      if (endpoint.received.length > 4) await update({ description: 'Ours', url: `${endpoint.url}/new` });
+      response.writeHead(503).end();
+    });
+    await register(endpoint.url);
+    await send();
+    const since = await failingSince();
+    await update({ description: 'The same' });
+    expect([since, await failingSince()]).toEqual([expect.any(String), since]);
+    expect((await send()).data.exportMarketToEndpoint.message).toMatch(/^The endpoint was changed/);
+    expect(await failingSince()).toBeNull();
   });
 });
 

@@ -11,6 +11,7 @@ import { Webhook } from 'standardwebhooks';
 import { setClock, timeNow } from '../src/lib/clock.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
+import { counted } from './support/metrics.js';
 import { type RedisServer, startRedis } from './support/redis.js';
 import { until, untilLater } from './support/until.js';
 
@@ -89,7 +90,7 @@ async function register(on: TestGateway, name: string, headers: Record<string, s
   return (await on.query(document, { input }, headers)).data.registerExportEndpoint.signingSecret;
 }
 
-const fields = '{ id until cursor endpoint { name } lastDelivery { at status } }';
+const fields = '{ id until cursor endpoint { name failingSince } lastDelivery { at status } }';
 const begin = `mutation ($input: WatchEventsInput!) { watchEvents(input: $input) { watch ${fields} } }`;
 const beginJob = `mutation ($input: WatchJobInput!) { watchJob(input: $input) { watch ${fields} } }`;
 const renew = `mutation ($input: RenewWatchInput!) { renewWatch(input: $input) { watch ${fields} } }`;
@@ -140,13 +141,17 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
 
   test('sends again what was not taken, with the same identifier, before anything else', async () => {
     const id = await watch(on());
+    const failingSince = async () => (await watches(on()))[0].endpoint.failingSince;
     receiver.status = 503;
     sandbox.publishEvent({ title: 'Refused' });
     await until(() => receiver.received.length >= 2);
     expect((await watches(on()))[0].lastDelivery).toMatchObject({ status: 503 });
+    await until(async () => (await failingSince()) !== null);
+    expect(await counted(on().url, 'gateway_endpoint_failing_seconds')).toBeGreaterThan(0);
     sandbox.publishEvent({ title: 'Later' });
     receiver.status = 204;
     await until(() => titles().includes('Later'));
+    await until(async () => (await failingSince()) === null);
     const sent = receiver.received.filter(({ body }) => body.changes[0].event.title === 'Refused');
     expect(new Set(sent.map(({ text }) => text)).size).toBe(1);
     expect(new Set(sent.map(({ headers }) => headers['webhook-id'])).size).toBe(1);

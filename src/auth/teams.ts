@@ -181,5 +181,8 @@ function memberOf(credential: Credential): string | undefined {
 /** The storage key of a team that a file names. */
 const listedKey = (name: string) => `name:${name}` as TeamKey;
 
+/** How a line of the log names a team: as the file does, or, as `loggedMember`, by the API key that is its only member. */
+export const loggedTeam = (team: TeamKey) => team.replace(/^name:|^key:(sha256:.{8}).*$/, '$1');
+
 /** An API key's own team is stored under the whole hash. The prefix keeps it apart from every team that a file names. */
 const soleTeam = (keyHash: string): Team => ({ key: `key:${keyHash}` as TeamKey, name: keyName(keyHash) });

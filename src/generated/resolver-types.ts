@@ -672,6 +672,7 @@ export type ExportEndingResolvers<ContextType = Context, ParentType extends Reso
 
 export type ExportEndpointResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportEndpoint'] = ResolversParentTypes['ExportEndpoint']> = {
   description?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  failingSince?: Resolver<Types.Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   headerNames?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;

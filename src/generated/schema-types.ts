@@ -682,6 +682,11 @@ export type ExportEndpoint = Node & {
   readonly __typename?: 'ExportEndpoint';
   /** Description of the endpoint. */
   readonly description: Scalars['String']['output'];
+  /**
+   * Since when the endpoint has taken nothing: since then, each export to it was `FAILED`, and each delivery of a watch got no status of 200 to 299. Null if it
+   * took the last one, and as long as nothing was sent to it as it is now.
+   */
+  readonly failingSince?: Maybe<Scalars['DateTime']['output']>;
   /** Names of the headers that are sent with every call. Their values are never shown. */
   readonly headerNames: ReadonlyArray<Scalars['String']['output']>;
   /** Identifier within the team: the name. */

@@ -25,6 +25,8 @@ const help = {
     'Credentials that the service has accepted, with a call in the last 45 seconds, by the outcome of the latest: accepted, or refused (401 or 403)',
   gateway_deprecated_uses_total:
     'Operations that use something deprecated, by its schema coordinate and the name and version of the client, as in gateway_client_requests_total',
+  gateway_endpoint_failing_seconds:
+    'For how long an endpoint of a team has taken nothing, the longest of those to which something was sent in the last 15 minutes; 0: all do',
   gateway_exports_total: 'Finished exports, by outcome; UNKNOWN: it could not be recorded',
   gateway_held_bytes:
     'Bytes of records that running operations have read, of responses that clients have not received yet, and of what clients have sent',

@@ -1,4 +1,5 @@
 // Counts what happens, and warns of what fails outside the gateway. A function is called once for each event, and must not throw.
+import { LRUCache } from 'lru-cache';
 import type { Counter } from 'prom-client';
 import { timeNow } from '../lib/clock.js';
 import { linesLost } from '../lib/output.js';
@@ -33,6 +34,10 @@ const callBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** A clock of another host may differ by so much before the log says so, in milliseconds. */
 const maxClockDifferenceMs = 1_000;
+
+/** What an endpoint of a team did not take counts for so long, in milliseconds. */
+const failingMs = 15 * 60_000;
+const maxFailing = 1_000;
 
 /** How long nothing may be refused before the log says that it is over, in milliseconds. */
 const calmMs = 5_000;
@@ -85,6 +90,11 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
   const { requests, requestTimes, clientRequests, deprecatedUses, calls, lookups, ...meters } = createMeters(metrics);
   /** Nothing but the time without another refusal tells that it is over. */
   const calm: Partial<Record<ShedReason, NodeJS.Timeout>> = {};
+  /** Since when endpoints have taken nothing. */
+  const failing = new LRUCache<string, number>({ max: maxFailing, ttl: failingMs });
+  metrics.readGauge('gateway_endpoint_failing_seconds', () =>
+    Math.max(0, ...[...failing.values()].map(since => (timeNow() - since) / 1_000)),
+  );
   return {
     warn,
     works,
@@ -167,6 +177,16 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     },
     listeners: (transport: Exclude<Transport, 'http'>, change: 1 | -1) => meters.listeners.inc({ transport }, change),
     exported: meters.exported,
+    /** An endpoint of a team took a call. */
+    endpointWorks(name: string) {
+      failing.delete(name);
+      works(name);
+    },
+    /** An endpoint of a team did not take a call, nor any since a time. */
+    endpointFails(name: string, since: string, words: string) {
+      failing.set(name, Date.parse(since));
+      warn(name, words);
+    },
   };
 }
 

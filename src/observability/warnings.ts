@@ -26,7 +26,7 @@ export type Warnings = ReturnType<typeof createWarnings>;
  * nothing has failed for a while, the recovery is logged once.
  */
 export function createWarnings(log: Pick<Logger, 'warn'>) {
-  const subjects = new Map<string, Subject>();
+  const subjects = new LRUCache<string, Subject>({ max: maxCauses });
   /** How often each line was not written, and when it was written last. */
   const lines = new LRUCache<string, { times: number; writtenAt: number }>({ max: maxCauses });
 

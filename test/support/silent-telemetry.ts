@@ -24,4 +24,6 @@ export const silentTelemetry: Telemetry = {
   shed() {},
   fileRead() {},
   exported() {},
+  endpointWorks() {},
+  endpointFails() {},
 };

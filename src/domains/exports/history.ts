@@ -4,7 +4,15 @@ import type { TeamKey } from '../../auth/teams.js';
 import { endpointChanged } from './delivery.js';
 import type { Endpoint, ExportAttempt, ExportOutcome, ExportRecord } from './model.js';
 import type { OpenedEndpoint } from './signing.js';
-import { earlierExport, exportToRetry, sameEndpoint, withChanged, withExport, withProgress } from './team-state.js';
+import {
+  earlierExport,
+  exportToRetry,
+  sameEndpoint,
+  withChanged,
+  withExport,
+  withProgress,
+  withTaken,
+} from './team-state.js';
 import type { TeamStore } from './team-store.js';
 
 /** Keeps trying to record what was sent while Redis is briefly unavailable: five seconds in all, less than the slack of a record's expiry. */
@@ -57,19 +65,26 @@ export const recordAttempt = (
   );
 
 /**
- * Records how an export ended.
+ * Records how an export ended, and whether its endpoint took it.
  * @param report is told if that was not possible in time. It is tried on.
  * @returns whether it is recorded.
  */
 export async function recordEnd(
   store: TeamStore,
   team: TeamKey,
-  { id, attempts, outcome, finishedAt }: EndedExport,
+  { id, attempts, outcome, startedAt, finishedAt }: EndedExport,
+  endpoint: Endpoint,
   report: (error: unknown) => void,
 ): Promise<boolean> {
   const end = { attempts, outcome: storedOutcome(outcome), finishedAt };
+  const failedAt = outcome.kind === 'FAILED' ? startedAt : null;
   const record = () =>
-    recordRetry.execute(() => store.change(team, state => ({ value: withProgress(state, id, end), result: true })));
+    recordRetry.execute(() =>
+      store.change(team, state => ({
+        value: withProgress(withTaken(state, endpoint, failedAt), id, end),
+        result: true,
+      })),
+    );
   return record().catch(error => {
     report(error);
     recordLater.execute(record).catch(report);

@@ -18,6 +18,8 @@ const endpoint = z.looseObject({
   sealedHeaders: text.nullable(),
   /** The encrypted secrets that sign its exports. */
   sealedSigningSecrets: text,
+  /** The time of the first of the calls that it did not take, up to the last one. Null if it took the last one, or there was none. */
+  failingSince: text.nullable(),
 });
 
 /** One call to an endpoint. It is recorded before it is made: if status, fault and duration are null, its end is not known. */

@@ -38,6 +38,7 @@ export class Registry {
     const endpoint: Endpoint = {
       ...named,
       revision: randomUUID(),
+      failingSince: null,
       headerNames: headers.map(header => header.name),
       ...(await this.#deps.seals.sealAll(team, named, valuesOf(headers), rotatedSecrets([], signingSecret, 0))),
     };
@@ -60,10 +61,11 @@ export class Registry {
     }
     // Headers that are replaced need not be opened.
     const kept = await this.#deps.seals.openAll(team, headers == null ? before : { ...before, headerNames: [] });
+    // An export goes on if it is sent where it was, with the same headers.
+    const isSame = headers == null && named.url === before.url;
     const endpoint: Endpoint = {
+      ...(isSame ? before : { revision: randomUUID(), failingSince: null }),
       ...named,
-      // An export goes on if it is sent where it was, with the same headers.
-      revision: headers == null && named.url === before.url ? before.revision : randomUUID(),
       headerNames: headers?.map(header => header.name) ?? before.headerNames,
       ...(await this.#deps.seals.sealAll(
         team,

@@ -1,7 +1,7 @@
 // Sends exports: a record, up to four calls, and how it ended.
 import { hash, randomUUID } from 'node:crypto';
 import type { Credential } from '../../auth/credentials.js';
-import type { TeamKey } from '../../auth/teams.js';
+import { loggedTeam, type TeamKey } from '../../auth/teams.js';
 import { Conflict, UpstreamUnavailable } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import type { MaybePromise } from '../../lib/run.js';
@@ -23,7 +23,7 @@ import { type ExportUser, resolvedUrl, sessionUser } from './endpoint.js';
 import { recordAttempt, recordEnd, recordStart } from './history.js';
 import { type Endpoint, type ExportAttempt, type ExportRecord, statusOf, type TeamState } from './model.js';
 import { type EndpointSeals, type OpenedEndpoint, signatureHeaders } from './signing.js';
-import { earlierExport, endpointNamed, exportToRetry } from './team-state.js';
+import { earlierExport, endpointNamed, exportToRetry, withTaken } from './team-state.js';
 import type { TeamStore } from './team-store.js';
 
 /** An export to start: what is recorded of it, its user, and the span of the operation, below which its attempts are. */
@@ -45,7 +45,7 @@ interface SenderDeps {
   readonly guard: AddressGuard;
   readonly startTimer: StartTimer;
   readonly httpsOnly: boolean;
-  readonly telemetry: Pick<Telemetry, 'exported'>;
+  readonly telemetry: Pick<Telemetry, 'exported' | 'endpointFails' | 'endpointWorks'>;
   readonly report: (error: unknown) => void;
 }
 
@@ -110,16 +110,42 @@ export class Sender {
 
   /**
    * Prepares to send something else than an export to an endpoint of a team, as it is now, for the user of a session.
-   * @returns makes one call, signed and guarded as those of exports, and returns its status; null if there was no answer.
+   * @returns makes one call, signed and guarded as those of exports, and returns its status, null if there was no answer, and whether it is 2xx.
    * @throws NotFound, Conflict or BadUserInput if nothing can be sent; UpstreamUnavailable.
    */
   async prepare(team: TeamKey, name: string, credential: Credential) {
     const { store, guard, startTimer } = this.#deps;
     const { url, opened } = await this.#opened(team, await store.read(team), name, sessionUser(credential));
-    return async (call: Pick<OutboundCall, 'id' | 'body'>): Promise<number | null> => {
-      const headers = { ...opened.headers, ...signatureHeaders(opened.secrets, call, new Date(timeNow())) };
-      return (await attemptOnce({ ...call, url }, headers, guard, startTimer)).status;
+    const { endpoint, headers, secrets } = opened;
+    return async (call: Pick<OutboundCall, 'id' | 'body'>) => {
+      const signed = { ...headers, ...signatureHeaders(secrets, call, new Date(timeNow())) };
+      const { status, fault } = await attemptOnce({ ...call, url }, signed, guard, startTimer);
+      const isTaken = status !== null && status >= 200 && status <= 299;
+      const failedAt = isTaken ? null : iso(timeNow());
+      this.#tell(team, endpoint, url, failedAt, [{ status, fault }]);
+      // The log has the fault of a store that does not take it.
+      if (isTaken !== (endpoint.failingSince === null))
+        await store
+          .change(team, state => ({ value: withTaken(state, endpoint, failedAt), result: undefined }))
+          .catch(() => {});
+      return { status, isTaken };
     };
+  }
+
+  /** Tells operators whether an endpoint took a call. @param failedAt null: it did. */
+  #tell(
+    team: TeamKey,
+    { name, failingSince }: Endpoint,
+    { host }: URL,
+    failedAt: string | null,
+    attempts: readonly Pick<ExportAttempt, 'status' | 'fault'>[],
+  ): void {
+    const { telemetry } = this.#deps;
+    const { status, fault } = attempts.at(-1) ?? {};
+    const words = `${host} does not take what is sent (attempts: ${attempts.length}, ${fault ?? `HTTP ${status}`})`;
+    const endpoint = `Endpoint ${JSON.stringify(name)} of team ${loggedTeam(team)}`;
+    if (failedAt === null) telemetry.endpointWorks(endpoint);
+    else telemetry.endpointFails(endpoint, failingSince ?? failedAt, words);
   }
 
   /** The endpoint, with what it seals, and its URL for a user. @throws NotFound, Conflict or BadUserInput. */
@@ -199,7 +225,10 @@ export class Sender {
     try {
       const delivery = await deliver(call, this.#deps, begin);
       const ended = { ...record, ...delivery, finishedAt: iso(timeNow()) };
-      if (await recordEnd(store, team, ended, report)) known = ended.outcome.kind;
+      const { kind } = ended.outcome;
+      if (ended.outcome !== endpointChanged)
+        this.#tell(team, first, call.url, kind === 'FAILED' ? record.startedAt : null, ended.attempts);
+      if (await recordEnd(store, team, ended, first, report)) known = kind;
       return ended;
     } finally {
       telemetry.exported(known);

@@ -51,6 +51,13 @@ export function withChanged(
   return { ...state, endpoints: state.endpoints.map(each => (isSame(each) ? { ...each, ...after } : each)) };
 }
 
+/** Notes whether an endpoint, if it is still as it was, took a call. @param failedAt null: it did. */
+export function withTaken(state: TeamState, endpoint: Endpoint, failedAt: string | null): TeamState {
+  const same = sameEndpoint(state, endpoint);
+  const failingSince = failedAt && (same?.failingSince ?? failedAt);
+  return (same && withChanged(state, same, { failingSince })) ?? state;
+}
+
 /** The export of the last 24 hours with the same idempotency key, if there is one. @throws Conflict if its input was different, or it is running. */
 export function earlierExport(
   state: TeamState,

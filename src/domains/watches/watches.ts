@@ -21,8 +21,10 @@ import { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Delivery, Subject, Watch, WatchedChange } from './model.js';
 import type { WatchStore } from './store.js';
 
-/** Sends to one endpoint. @returns the status of its answer; null without one. */
-type Send = (call: Pick<Delivery, 'id' | 'body'>) => Promise<number | null>;
+/** The status of the answer, null without one, and whether the endpoint took it. */
+type Sent = { readonly status: number | null; readonly isTaken: boolean };
+/** Sends to one endpoint. */
+type Send = (call: Pick<Delivery, 'id' | 'body'>) => Promise<Sent>;
 
 interface WatchesDeps {
   readonly store: WatchStore;
@@ -205,8 +207,7 @@ export class Watches {
     };
     const deliver = async (delivery: Delivery) => {
       for (let pause = retryMs.first; ; pause = Math.min(2 * pause, retryMs.max)) {
-        const status = await this.#send(state, delivery);
-        const isTaken = status !== null && status >= 200 && status <= 299;
+        const { status, isTaken } = await this.#send(state, delivery);
         const lastDelivery = { at: iso(timeNow()), status };
         await save({ lastDelivery, ...(isTaken && { cursor: delivery.cursor, pending: null }) });
         if (isTaken) return;
@@ -234,7 +235,7 @@ export class Watches {
   }
 
   /** @throws if the lease has ended, the client has left its team, or nothing can be sent to the endpoint any more. */
-  async #send({ credential, endpoint, team, until }: Watch, delivery: Delivery): Promise<number | null> {
+  async #send({ credential, endpoint, team, until }: Watch, delivery: Delivery): Promise<Sent> {
     const key = requiredTeamOf(this.#deps.teams.current, credential);
     // The process may have been paused.
     if (shortHash(key) !== team || until <= timeNow())
@@ -243,7 +244,7 @@ export class Watches {
       const send = await this.#deps.prepare(key, endpoint, credential);
       return await send(delivery);
     } catch (error) {
-      if (error instanceof UpstreamUnavailable) return null;
+      if (error instanceof UpstreamUnavailable) return { status: null, isTaken: false };
       throw error;
     }
   }

@@ -1,8 +1,7 @@
 // The metrics behind `/metrics`, and the functions that make them.
 import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { Exemplars } from './open-metrics.js';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 
 /** The version of the gateway, for its metrics and traces. */
 export const { version }: { readonly version: string } = JSON.parse(
@@ -73,16 +72,15 @@ type GaugeValues = number | Readonly<Record<string, number | undefined>>;
 
 /** Creates the metrics of one gateway, with the metrics of its Node process. */
 export function createMetrics() {
-  const registry = new Registry();
+  const registry = new Registry<OpenMetricsContentType>();
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   collectDefaultMetrics({ register: registry });
   // Gauges named like counters, which promtool refuses. There is another gauge with the type of each.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   const common = (name: MetricName) => ({ name, help: help[name], registers: [registry] });
-  const exemplars = new Exemplars();
   const metrics = {
-    exemplars,
-    /** All metrics in the format of Prometheus, with the exemplars of histograms as comments. */
-    read: async () => (await registry.metrics()) + exemplars,
+    /** All metrics in the format OpenMetrics, without its end. */
+    read: async () => (await registry.metrics()).replace(/# EOF\n$/, ''),
     /** @param collect sets a counter that counts elsewhere, at each scrape. */
     counter: <T extends string>(name: MetricName, labelNames: T[] = [], collect?: (this: Counter<T>) => void) =>
       new Counter({ ...common(name), labelNames, ...(collect && { collect }) }),
@@ -93,8 +91,9 @@ export function createMetrics() {
       return (value: T) => counted.labels(value).inc();
     },
     gauge: <T extends string>(name: MetricName, labelNames: T[] = []) => new Gauge({ ...common(name), labelNames }),
-    histogram: <T extends string>(name: MetricName, buckets: number[], labelNames: T[]) =>
-      new Histogram({ ...common(name), buckets, labelNames }),
+    /** With exemplars, whose labels are others. */
+    histogram: (name: MetricName, buckets: number[], labelNames: string[]) =>
+      new Histogram({ ...common(name), buckets, labelNames, enableExemplars: true }),
     /** Adds a gauge that is read at each scrape. @param label undefined: it has a single value. */
     readGauge: (name: MetricName, read: () => GaugeValues | Promise<GaugeValues>, label?: string) =>
       new Gauge<string>({

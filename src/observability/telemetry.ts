@@ -86,7 +86,6 @@ function createMeters({ counter, counting, gauge, histogram }: Metrics) {
 
 /** Creates the functions that count events. */
 export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
-  const { exemplars } = metrics;
   const { requests, requestTimes, clientRequests, deprecatedUses, calls, lookups, ...meters } = createMeters(metrics);
   /** Nothing but the time without another refusal tells that it is over. */
   const calm: Partial<Record<ShedReason, NodeJS.Timeout>> = {};
@@ -102,9 +101,7 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     request(transport: Transport, operation: string, outcome: string, milliseconds: number | undefined, span?: Span) {
       requests.inc({ transport, operation, outcome });
       if (milliseconds === undefined) return;
-      const seconds = milliseconds / 1_000;
-      requestTimes.observe({ operation }, seconds);
-      if (span !== undefined) exemplars.note('gateway_request_seconds', requestBuckets, { operation }, seconds, span);
+      requestTimes.observe({ labels: { operation }, value: milliseconds / 1_000, exemplarLabels: exemplarOf(span) });
     },
     untrustedDocument: () => meters.untrustedDocuments.inc(),
     clientRequest: (client: string) => clientRequests.inc({ client }),
@@ -119,16 +116,11 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     forgetOperation(operation: string) {
       void removeSeries(requests, 'operation', operation);
       requestTimes.remove({ operation });
-      exemplars.remove('operation', operation);
     },
     upstreamCalls({ family, outcome, status, span }: UpstreamCalls, milliseconds: readonly number[]) {
       const labels = { family, outcome, status: status ?? 'none' };
-      const histogram = calls.labels(labels);
-      for (const each of milliseconds) {
-        histogram.observe(each / 1_000);
-        if (span !== undefined)
-          exemplars.note('gateway_upstream_call_seconds', callBuckets, labels, each / 1_000, span);
-      }
+      const exemplarLabels = exemplarOf(span);
+      for (const each of milliseconds) calls.observe({ labels, value: each / 1_000, exemplarLabels });
     },
     lookup(family: string, source: Source) {
       let counts = lookups.get(family);
@@ -189,6 +181,11 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     },
   };
 }
+
+const noExemplar = {};
+
+/** What a bucket of a histogram shows of the latest observation in it: its trace, if that is exported. */
+const exemplarOf = (span: Span | undefined) => (span?.isSampled ? span.logged : noExemplar);
 
 /** Removes the counts with a value of a label. Otherwise every value would take memory until the process ends. */
 async function removeSeries<T extends string>(counter: Counter<T>, label: T, value: string): Promise<void> {

@@ -31,7 +31,7 @@ export function startBeats(log: Pick<FastifyBaseLogger, 'warn'>, say: () => void
   return () => clearInterval(beating);
 }
 
-/** Adds to the metrics of a gateway what `/readyz` says at this moment, so that the two never differ. Both are in the format of Prometheus. */
+/** Adds to the metrics of a gateway what `/readyz` says at this moment, so that the two never differ. Both are in the format OpenMetrics, without its end. */
 export function withReadiness(metrics: string, { status, silentMs }: Readiness): string {
   return `${metrics}# HELP gateway_ready Whether the gateway accepts new requests, as /readyz says: 1 or 0
 # TYPE gateway_ready gauge

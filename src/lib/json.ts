@@ -11,9 +11,6 @@ const bracket = byteOf('[');
 const closingBracket = byteOf(']');
 const brace = byteOf('{');
 const closingBrace = byteOf('}');
-const letterU = byteOf('u');
-/** The digits of U+FFFD. */
-const replacement = Buffer.from('fffd');
 const space = byteOf(' ');
 const otherSpaces: readonly number[] = ['\n', '\r', '\t'].map(byteOf);
 
@@ -39,38 +36,16 @@ interface JsonExcess {
   readonly value: number;
 }
 
-/** The hexadecimal digit that a byte stands for; NaN for another byte. */
-function digitOf(byte = 0): number {
-  const letter = byte | 0x20;
-  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN;
-}
-
-/** The UTF-16 code unit of an escape such as `\ud83d`; NaN for another escape, or none. */
-function escapedUnit(json: Buffer, at: number): number {
-  if (json[at] !== backslash || json[at + 1] !== letterU) return Number.NaN;
-  const high = digitOf(json[at + 2]) * 16 + digitOf(json[at + 3]);
-  const low = digitOf(json[at + 4]) * 16 + digitOf(json[at + 5]);
-  return high * 256 + low;
-}
+/** The escape of half a surrogate pair, in a text without escaped backslashes. */
+const half = /\\ud[89ab][\da-f]{2}(?!\\ud[c-f][\da-f]{2})|(?<!\\ud[89ab][\da-f]{2})\\ud[c-f][\da-f]{2}/gi;
 
 /** A JSON text in well-formed Unicode: half a surrogate pair, which only an escape can write, becomes U+FFFD. */
 function wellFormedText(bytes: Buffer): BoundedJson {
   const text = bytes.toString();
   if (!text.includes('\\ud') && !text.includes('\\uD')) return text as BoundedJson;
-  const json = Buffer.from(bytes);
-  for (let at = 0; at < json.length; at += 1) {
-    if (json[at] !== backslash) continue;
-    const unit = escapedUnit(json, at);
-    if (unit >= 0xd800 && unit <= 0xdfff) {
-      const next = escapedUnit(json, at + 6);
-      if (unit <= 0xdbff && next >= 0xdc00 && next <= 0xdfff) at += 6;
-      else for (let digit = 0; digit < 4; digit += 1) json[at + 2 + digit] = replacement[digit] as number;
-    }
-    // Behind the letter of the escape: it may be a backslash.
-    at += 1;
-  }
-  return json.toString() as BoundedJson;
+  // Between escaped backslashes, each backslash begins an escape.
+  const parts = text.split('\\\\').map(part => (part.includes('\\u') ? part.replace(half, '\\ufffd') : part));
+  return parts.join('\\\\') as BoundedJson;
 }
 
 declare const boundedBrand: unique symbol;

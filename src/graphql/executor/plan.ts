@@ -41,7 +41,6 @@ export interface DeferPlan {
 
 /** One `@defer` of the document, on objects at one place of the plan. */
 export interface DeferredFragment {
-  readonly number: number;
   readonly label: string | undefined;
   readonly parent: DeferredFragment | undefined;
 }
@@ -101,13 +100,10 @@ export interface OperationPlan {
  * Works out once what graphql-js works out for each object: which fields to execute, and how to complete their values.
  * @param defers whether `@defer` is honored. If not, a deferred fragment is a fragment like any other.
  */
-export function planOperation(
-  { schema, fragments, operation, variables }: PlannableOperation,
-  defers: boolean,
-): OperationPlan {
-  const deferDirective = defers ? schema.getDirective('defer') : undefined;
+export function planOperation(input: PlannableOperation, defers: boolean): OperationPlan {
+  const { schema, operation } = input;
+  const collect = createCollector(input, defers);
   let size = 1;
-  let lastNumber = 0;
 
   /** @param now the deferred fragments that this object is executed for; empty where it is in the first part. */
   function planObject(
@@ -115,67 +111,20 @@ export function planOperation(
     sets: readonly Selected<SelectionSetNode>[],
     now: Fragments,
   ): ObjectPlan {
-    const selection: CollectedFields = { nodes: new Map(), visited: new Map(), deferred: [] };
-    for (const { node, within } of sets) collectFields(type, node, within, selection);
-    size += selection.nodes.size;
+    const { nodes, deferred } = collect(type, sets);
+    size += nodes.size;
     const fields: FieldPlan[] = [];
-    const groups = new Map<string, { of: Fragments; fields: FieldPlan[] }>();
-    for (const [key, nodes] of selection.nodes) {
-      const of = fragmentsOf(nodes);
-      const field = planField(type, key, nodes, of);
-      if (isSame(of, now)) fields.push(field);
-      else {
-        const name = [...of].map(({ number }) => number).join();
-        const group = groups.get(name) ?? { of, fields: [] };
-        group.fields.push(field);
-        groups.set(name, group);
-      }
+    const groups: { readonly of: Fragments; readonly fields: FieldPlan[] }[] = [];
+    for (const [key, selected] of nodes) {
+      const of = fragmentsOf(selected);
+      const field = planField(type, key, selected, of);
+      const group = isSame(of, now) ? { fields } : groups.find(each => isSame(each.of, of));
+      if (group === undefined) groups.push({ of, fields: [field] });
+      else group.fields.push(field);
     }
-    const planOf = (own: readonly FieldPlan[], deferred?: DeferPlan) => ({
-      fields: own,
-      Response: responseClass(),
-      length: own.reduce((sum, { key }) => sum + key.length + 4, 2),
-      deferred,
-    });
-    if (selection.deferred.length === 0 && groups.size === 0) return planOf(fields);
-    const later = [...groups.values()].map(group => ({ of: group.of, plan: planOf(group.fields) }));
-    return planOf(fields, { fragments: selection.deferred, groups: later });
-  }
-
-  function collectFields(
-    type: GraphQLObjectType,
-    set: SelectionSetNode,
-    within: DeferredFragment | undefined,
-    collected: CollectedFields,
-  ): void {
-    const { nodes, visited, deferred } = collected;
-    for (const selection of set.selections) {
-      if (isSkipped(selection, variables)) continue;
-      if (selection.kind === Kind.FIELD) {
-        const key = selection.alias?.value ?? selection.name.value;
-        const sameKey = nodes.get(key);
-        if (sameKey === undefined) nodes.set(key, [{ node: selection, within }]);
-        else sameKey.push({ node: selection, within });
-        continue;
-      }
-      const isInline = selection.kind === Kind.INLINE_FRAGMENT;
-      const fragment = isInline ? selection : fragments[selection.name.value];
-      if (fragment === undefined || !doesFragmentConditionMatch(schema, fragment, type)) continue;
-      const defer = deferDirective && getDirectiveValues(deferDirective, selection, variables);
-      if (defer?.if === true) {
-        lastNumber += 1;
-        const started = { number: lastNumber, label: defer.label as string | undefined, parent: within };
-        deferred.push(started);
-        collectFields(type, fragment.selectionSet, started, collected);
-        continue;
-      }
-      if (!isInline) {
-        const names = visited.get(within) ?? new Set();
-        if (names.has(selection.name.value)) continue;
-        visited.set(within, names.add(selection.name.value));
-      }
-      collectFields(type, fragment.selectionSet, within, collected);
-    }
+    if (deferred.length === 0 && groups.length === 0) return planOf(fields, undefined);
+    const later = groups.map(group => ({ of: group.of, plan: planOf(group.fields, undefined) }));
+    return planOf(fields, { fragments: deferred, groups: later });
   }
 
   function planField(parentType: GraphQLObjectType, key: string, selected: SelectedFields, now: Fragments): FieldPlan {
@@ -218,11 +167,47 @@ interface Selected<Node> {
 type SelectedFields = readonly Selected<FieldNode>[];
 type Fragments = ReadonlySet<DeferredFragment>;
 
-interface CollectedFields {
-  readonly nodes: Map<string, Selected<FieldNode>[]>;
-  /** The named fragments that were collected already, by the deferred fragment around them. */
-  readonly visited: Map<DeferredFragment | undefined, Set<string>>;
-  readonly deferred: DeferredFragment[];
+/** Finds what selection sets select on an object of one type: its fields by their keys, and the deferred fragments that begin at it. */
+function createCollector({ schema, fragments, variables }: PlannableOperation, defers: boolean) {
+  const deferDirective = defers ? schema.getDirective('defer') : undefined;
+  return (type: GraphQLObjectType, sets: readonly Selected<SelectionSetNode>[]) => {
+    const nodes = new Map<string, Selected<FieldNode>[]>();
+    /** The named fragments that were collected already, by the deferred fragment around them. */
+    const visited = new Map<DeferredFragment | undefined, Set<string>>();
+    const deferred: DeferredFragment[] = [];
+
+    function collect(set: SelectionSetNode, within: DeferredFragment | undefined): void {
+      for (const selection of set.selections) {
+        if (isSkipped(selection, variables)) continue;
+        if (selection.kind === Kind.FIELD) {
+          const key = selection.alias?.value ?? selection.name.value;
+          const sameKey = nodes.get(key);
+          if (sameKey === undefined) nodes.set(key, [{ node: selection, within }]);
+          else sameKey.push({ node: selection, within });
+          continue;
+        }
+        const isInline = selection.kind === Kind.INLINE_FRAGMENT;
+        const fragment = isInline ? selection : fragments[selection.name.value];
+        if (fragment === undefined || !doesFragmentConditionMatch(schema, fragment, type)) continue;
+        const defer = deferDirective && getDirectiveValues(deferDirective, selection, variables);
+        if (defer?.if === true) {
+          const started = { label: defer.label as string | undefined, parent: within };
+          deferred.push(started);
+          collect(fragment.selectionSet, started);
+          continue;
+        }
+        if (!isInline) {
+          const names = visited.get(within) ?? new Set();
+          if (names.has(selection.name.value)) continue;
+          visited.set(within, names.add(selection.name.value));
+        }
+        collect(fragment.selectionSet, within);
+      }
+    }
+
+    for (const { node, within } of sets) collect(node, within);
+    return { nodes, deferred };
+  };
 }
 
 /** The outermost deferred fragments that select a field; empty where it is selected outside of them as well. */
@@ -247,6 +232,13 @@ const isSame = (one: Fragments, other: Fragments) => one.size === other.size && 
 const textScalars: ReadonlySet<unknown> = new Set([GraphQLString, GraphQLID]);
 
 const noProperties = Object.freeze(Object.create(null));
+
+const planOf = (fields: readonly FieldPlan[], deferred: DeferPlan | undefined): ObjectPlan => ({
+  fields,
+  Response: responseClass(),
+  length: fields.reduce((sum, { key }) => sum + key.length + 4, 2),
+  deferred,
+});
 
 /** A class of its own for each plan, so that V8 gives its objects one layout. It inherits nothing, since an alias can be any name. */
 function responseClass(): ObjectPlan['Response'] {

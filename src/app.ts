@@ -12,7 +12,7 @@ import type { EmbeddedSandbox } from './sandbox/embedded.js';
 import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
 import { createServer } from './server.js';
 import { type BaseSeams, createBase, createServices, loadTracing, reloadFiles, warnOfSettings } from './services.js';
-import type { SubscriptionOptions } from './subscriptions/transports.js';
+import type { SubscriptionOptions } from './subscriptions/subscriptions.js';
 
 /** What a test may replace in a gateway. */
 export interface Seams extends BaseSeams {

@@ -30,7 +30,8 @@ import { oncePerValue } from './lib/run.js';
 import type { Metrics } from './observability/metrics.js';
 import { createOperationNames } from './observability/operation-info.js';
 import type { Base, BuiltServices } from './services.js';
-import { registerSubscriptions, type SubscriptionOptions } from './subscriptions/transports.js';
+import type { SubscriptionOptions } from './subscriptions/subscriptions.js';
+import { registerSubscriptions } from './subscriptions/transports.js';
 
 interface ServerDeps extends Base, Omit<BuiltServices, 'close'> {
   readonly lifecycle: Pick<Lifecycle, 'unready'>;

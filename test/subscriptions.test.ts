@@ -977,9 +977,11 @@ test('a listener that joins while its first value cannot be made ends with that 
   const topic = new Topic<{ readonly state: string }>({ onEmpty() {}, refresh: async () => {} });
   topic.publish({ state: 'first' });
   let fault: Error | undefined;
+  let fail = () => {};
   const executor = {
     feed: async (_: unknown, __: unknown, signal: AbortSignal) => topic.subscribe(signal),
     async event(_: unknown, { state }: { readonly state: string }) {
+      if (state === 'slow') await new Promise((_, reject) => (fail = () => reject(new Error('Too late'))));
       if (fault !== undefined) throw fault;
       return { data: { state } };
     },
@@ -1008,6 +1010,14 @@ test('a listener that joins while its first value cannot be made ends with that 
   await until(() => heard.length === 4);
   topic.publish({ state: 'last' });
   await until(() => heard.length === 6);
+  // What a listener joins with fails after a newer value has overtaken it.
+  topic.newest = { state: 'slow' };
+  join('five');
+  topic.publish({ state: 'overtakes' });
+  await until(() => heard.length === 9);
+  fail();
+  topic.publish({ state: 'end' });
+  await until(() => heard.length === 12);
   expect(heard).toEqual([
     'one {"data":{"state":"first"}}',
     'two ends: Too busy',
@@ -1015,6 +1025,8 @@ test('a listener that joins while its first value cannot be made ends with that 
     'four {"data":{"state":"newest"}}',
     'one {"data":{"state":"last"}}',
     'four {"data":{"state":"last"}}',
+    ...['one', 'four', 'five'].map(name => `${name} {"data":{"state":"overtakes"}}`),
+    ...['one', 'four', 'five'].map(name => `${name} {"data":{"state":"end"}}`),
   ]);
 });
 

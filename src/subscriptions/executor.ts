@@ -10,7 +10,7 @@ import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import { type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
 import { causeOf, errorsIn, maskError } from '../http/mask-error.js';
-import { bytesOfValue, type Claim, SharedClaims } from '../lib/memory-budget.js';
+import { bytesOfValue, type Claim, type MemoryBudget, SharedClaims } from '../lib/memory-budget.js';
 import { sharedRun, takeTurn } from '../lib/run.js';
 import {
   newOperationInfo,
@@ -48,31 +48,37 @@ export type Executor = ReturnType<typeof createExecutor>;
 /** So often is an operation in memory: as it was sent, and in what is polled for it. */
 const copies = 2;
 
-/** See `Executor`. */
-export function createExecutor(deps: ExecutorDeps) {
-  /** The documents of running subscriptions. */
+/** Counts what running subscriptions hold: each its operation, and all together the documents that they share. */
+function createHeldClaims(budget: MemoryBudget) {
   const documents = new SharedClaims();
-  /** What running subscriptions hold. */
   const held = new WeakMap<Operation, readonly Claim[]>();
+  return {
+    /** Counts a subscription until the signal aborts. @throws Overloaded, RateLimited if there is no room for it. */
+    hold(operation: Operation, identity: Identity, signal: AbortSignal): void {
+      const { query, document, operationName, variables, lastEventId } = operation;
+      const claim = budget.claim(identity);
+      signal.addEventListener('abort', () => claim.release());
+      claim.reserve(copies * bytesOfValue([query, operationName, variables, lastEventId]));
+      const ofDocument = documents.hold(document, () => {
+        const first = budget.claim(identity);
+        first.reserve(bytesOfDocument(query));
+        return first;
+      });
+      signal.addEventListener('abort', ofDocument.letGo);
+      held.set(operation, [claim, ofDocument.claim]);
+    },
 
-  /** Counts a subscription until the signal aborts. @throws Overloaded, RateLimited if there is no room for it. */
-  function hold(operation: Operation, identity: Identity, signal: AbortSignal): void {
-    const { query, document, operationName, variables, lastEventId } = operation;
-    const claim = deps.budget.claim(identity);
-    signal.addEventListener('abort', () => claim.release());
-    claim.reserve(copies * bytesOfValue([query, operationName, variables, lastEventId]));
-    const ofDocument = documents.hold(document, () => {
-      const first = deps.budget.claim(identity);
-      first.reserve(bytesOfDocument(query));
-      return first;
-    });
-    signal.addEventListener('abort', ofDocument.letGo);
-    held.set(operation, [claim, ofDocument.claim]);
-  }
+    /** Counts a subscription for its credential, if the service has accepted that meanwhile. */
+    moveToOwner(operation: Operation): void {
+      for (const claim of held.get(operation) ?? []) claim.moveToOwner();
+    },
+  };
+}
 
-  function mask(error: GraphQLError, requestId?: string): GraphQLFormattedError {
-    return maskError(error.toJSON(), error, deps.introspection, cause => deps.report(cause, requestId));
-  }
+/** Executes one operation, or one event of a subscription, and shows its errors as a client may see them. */
+function createExecution(deps: ExecutorDeps) {
+  const mask = (error: GraphQLError, requestId?: string): GraphQLFormattedError =>
+    maskError(error.toJSON(), error, deps.introspection, cause => deps.report(cause, requestId));
 
   /** Stops waiting for the service at the deadline, or when the signal aborts. */
   async function execute(
@@ -107,6 +113,13 @@ export function createExecutor(deps: ExecutorDeps) {
     }
   }
 
+  return { mask, execute };
+}
+
+/** See `Executor`. */
+export function createExecutor(deps: ExecutorDeps) {
+  const { mask, execute } = createExecution(deps);
+  const claims = createHeldClaims(deps.budget);
   return {
     /** Executes a query or a mutation that was checked. @throws Overloaded */
     async single(
@@ -130,7 +143,7 @@ export function createExecutor(deps: ExecutorDeps) {
 
     /** Begins a subscription that was checked, and counts its memory. Its feed ends when the signal aborts. @throws RefusedOperation, GatewayError if it cannot begin. */
     async feed(operation: Operation, identity: Identity, signal: AbortSignal): Promise<Feed<unknown>> {
-      hold(operation, identity, signal);
+      claims.hold(operation, identity, signal);
       const { document, operationName, variables: variableValues, lastEventId } = operation;
       const { schema, services } = deps;
       const contextValue = new Context(services, { ...requestIdentityOf(identity), lastEventId }, { signal });
@@ -155,7 +168,7 @@ export function createExecutor(deps: ExecutorDeps) {
       // Before its deadline begins.
       await turn();
       // Most likely, the service has accepted the credential since the subscription began.
-      for (const each of held.get(operation) ?? []) each.moveToOwner();
+      claims.moveToOwner(operation);
       const metadata = new ResponseMetadata(newOperationInfo(), claim);
       return execute(operation, identity, signal, metadata, { rootValue, turn });
     },

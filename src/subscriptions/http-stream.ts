@@ -1,7 +1,7 @@
 // A response that carries the results of one operation until it ends, in any format.
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Authentication, Identity } from '../http/authentication.js';
+import type { Identity } from '../http/authentication.js';
 import { stateOf } from '../http/request-state.js';
 import { bytesOfValue, type Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
@@ -28,7 +28,8 @@ export interface StreamFormat {
 export type HttpStreams = ReturnType<typeof createHttpStreams>;
 
 /** The responses that are streams, of every format. */
-export function createHttpStreams(subscriptions: Subscriptions, authentication: Authentication) {
+export function createHttpStreams(subscriptions: Subscriptions) {
+  const { authentication, budget } = subscriptions.deps;
   const open = new Set<ReturnType<typeof createHttpStream>>();
 
   /** Answers a request with the results of its operation. @throws RateLimited, and as `Authentication.authenticate` does. */
@@ -39,7 +40,7 @@ export function createHttpStreams(subscriptions: Subscriptions, authentication: 
     read: (operationInfo: OperationInfo, claim: Claim) => Promise<Operation>,
   ): void {
     const identity = authentication.authenticate(authentication.handshakeOf(request));
-    const head = subscriptions.deps.budget.claim(identity);
+    const head = budget.claim(identity);
     head.reserve(bytesOfValue(request.raw.rawHeaders) + bytesOfValue(request.url));
     const leave = subscriptions.enter(identity);
     const disconnect = () => {

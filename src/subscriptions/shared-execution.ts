@@ -31,14 +31,58 @@ export interface Listener {
   room(): Promise<void>;
 }
 
+/** See `createSharedExecution`. */
+export type SharedExecution = ReturnType<typeof createSharedExecution>;
+
+interface SharedExecutionDeps {
+  readonly executor: Executor;
+  readonly budget: MemoryBudget;
+}
+
+/** A value of the subscription as bytes. Newer ones have higher numbers. */
 interface Rendering {
   readonly value: unknown;
   readonly order: number;
   readonly result: Promise<EncodedResult>;
 }
 
-/** See `createSharedExecution`. */
-export type SharedExecution = ReturnType<typeof createSharedExecution>;
+/** Renders the values of one subscription, each once. The newest stays, and counts, for listeners that join later. */
+function createRenderer(
+  operation: Operation,
+  identity: Identity,
+  { executor, budget }: SharedExecutionDeps,
+  signal: AbortSignal,
+) {
+  const newestClaim = budget.claim(identity);
+  let newest: Rendering | undefined;
+
+  async function encode(value: unknown): Promise<EncodedResult> {
+    const claim = budget.claim(identity);
+    try {
+      const answer = await executor.event(operation, value, identity, signal, claim);
+      const message = responseMessage(answer, claim);
+      newestClaim.force(message.length);
+      return { ...message, cursor: (value as { readonly cursor?: string }).cursor };
+    } finally {
+      claim.release();
+    }
+  }
+
+  return {
+    newest: () => newest,
+    render(value: unknown): Rendering {
+      if (newest === undefined || newest.value !== value) {
+        newest = { value, order: (newest?.order ?? 0) + 1, result: encode(value) };
+      }
+      return newest;
+    },
+    /** A rendering has failed: its value is rendered again when it is needed. @param before the value before it. */
+    forget(failed: Rendering, before: unknown): void {
+      if (newest === failed) newest = { ...failed, value: before };
+    },
+    release: () => newestClaim.release(),
+  };
+}
 
 /**
  * One subscription, executed and serialized once for all clients that requested the same with the same credential. It ends with its feed, or when the
@@ -48,17 +92,16 @@ export type SharedExecution = ReturnType<typeof createSharedExecution>;
 export function createSharedExecution(
   operation: Operation,
   identity: Identity,
-  { executor, budget }: { readonly executor: Executor; readonly budget: MemoryBudget },
+  deps: SharedExecutionDeps,
   onClosed: () => void,
 ) {
+  const { executor } = deps;
   const leaving = new AbortController();
+  const { newest, render, forget, release } = createRenderer(operation, identity, deps, leaving.signal);
   const opening = executor.feed(operation, identity, leaving.signal);
   /** Each with the number of the newest rendering that it has. */
   const listeners = new Map<Listener, number>();
-  /** Counts the newest result, which is kept for listeners that join later. */
-  const newest = budget.claim(identity);
   let feed: Feed<unknown> | undefined;
-  let rendering: Rendering | undefined;
   void run();
 
   /** Runs until the feed ends. Never rejects. */
@@ -91,31 +134,12 @@ export function createSharedExecution(
   }
 
   function closeToOthers(): void {
-    newest.release();
+    release();
     onClosed();
   }
 
   function leave(listener: Listener): void {
     if (listeners.delete(listener) && listeners.size === 0) close();
-  }
-
-  function render(value: unknown): Rendering {
-    if (rendering?.value !== value || rendering === undefined) {
-      rendering = { value, order: (rendering?.order ?? 0) + 1, result: encode(value) };
-    }
-    return rendering;
-  }
-
-  async function encode(value: unknown): Promise<EncodedResult> {
-    const claim = budget.claim(identity);
-    try {
-      const answer = await executor.event(operation, value, identity, leaving.signal, claim);
-      const message = responseMessage(answer, claim);
-      newest.force(message.length);
-      return { ...message, cursor: (value as { readonly cursor?: string }).cursor };
-    } finally {
-      claim.release();
-    }
   }
 
   /** Whether a listener has neither this rendering nor a newer one. */
@@ -138,7 +162,7 @@ export function createSharedExecution(
 
     /** Adds a listener, which gets everything that follows, after what the feed has for it first. */
     join(listener: Listener): void {
-      const { value, order = 0 } = rendering ?? {};
+      const { value, order = 0 } = newest() ?? {};
       listeners.set(listener, order);
       listener.onStop = () => leave(listener);
       const first = feed?.firstAfter(value);
@@ -148,8 +172,7 @@ export function createSharedExecution(
       own.result.then(
         result => give(listener, own, result),
         error => {
-          // The next listener that joins has it rendered again.
-          if (rendering === own) rendering = { ...own, value };
+          forget(own, value);
           if (!isMissing(listener, own)) return;
           leave(listener);
           listener.end(executor.failure(error));

@@ -1,16 +1,17 @@
 // What all transports of subscriptions share: the count of connections, and the executions that equal subscriptions join.
 import { createHash } from 'node:crypto';
-import type { AcceptedScopes, Scope } from '../auth/credentials.js';
+import type { Scope } from '../auth/credentials.js';
+import type { Services } from '../context.js';
 import { BadUserInput, RateLimited } from '../errors.js';
-import type { DocumentChecks } from '../graphql/limits/document-checks.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
+import type { Connections } from '../http/connections.js';
+import type { GraphqlRouteDeps } from '../http/graphql/apollo.js';
 import type { RequestState } from '../http/request-state.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
-import type { Claim, MemoryBudget } from '../lib/memory-budget.js';
+import type { Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
-import type { Telemetry } from '../observability/telemetry.js';
-import type { Executor } from './executor.js';
+import type { Executor, ExecutorDeps } from './executor.js';
 import type { Operation, OperationRequest } from './operations.js';
 import { createSharedExecution, type Listener, type SharedExecution } from './shared-execution.js';
 
@@ -35,18 +36,19 @@ export const defaultBounds = {
 
 export type SubscriptionBounds = Readonly<typeof defaultBounds>;
 
-interface SubscriptionsDeps {
-  readonly executor: Executor;
-  readonly budget: MemoryBudget;
-  readonly bounds: SubscriptionBounds;
-  readonly telemetry: Pick<Telemetry, 'listeners'>;
-  /** Whose turn the work for a client takes. */
-  readonly acceptedScopes: AcceptedScopes;
+/** What the transports are made with. Tests may set other bounds. */
+export interface SubscriptionOptions
+  extends Omit<ExecutorDeps, 'report'>,
+    Pick<GraphqlRouteDeps, 'authentication' | 'documentChecks' | 'explains'> {
+  readonly requestAdmission: Pick<RequestAdmission, 'countOperation' | 'beginOperation' | 'admitUpgrade'>;
   readonly requestTelemetry: RequestTelemetry;
-  readonly documentChecks: DocumentChecks;
-  readonly requestAdmission: Pick<RequestAdmission, 'countOperation'>;
-  /** Whether the header `x-explain: 1` is honored. */
-  readonly explains: boolean;
+  readonly connections: Pick<Connections, 'claimUpgrades'>;
+  readonly bounds?: Partial<SubscriptionBounds> | undefined;
+}
+
+interface SubscriptionsDeps extends SubscriptionOptions, Pick<Services, 'telemetry' | 'acceptedScopes'> {
+  readonly executor: Executor;
+  readonly bounds: SubscriptionBounds;
 }
 
 /** What the transports share: connections are counted here, and equal subscriptions meet. */

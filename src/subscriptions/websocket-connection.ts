@@ -1,9 +1,9 @@
-// One WebSocket: the server's side of graphql-transport-ws, with the operations that run on it.
+// One WebSocket of a client: its messages, its operations, and its end.
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Credential } from '../auth/credentials.js';
 import { QueryTooComplex } from '../errors.js';
-import type { Authentication, Handshake, Identity } from '../http/authentication.js';
+import type { Handshake, Identity } from '../http/authentication.js';
 import type { ConnectionTelemetry } from '../http/request-telemetry.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { Bulkhead } from '../lib/run.js';
@@ -39,7 +39,6 @@ export class WebSocketConnection implements OperationHost, Outlet {
   #app: ClientApp | undefined;
   readonly #handshake: Handshake;
   readonly #subscriptions: Subscriptions;
-  readonly #authentication: Authentication;
   #isIntroduced = false;
   #isDraining = false;
   readonly #initTimer: NodeJS.Timeout;
@@ -58,7 +57,6 @@ export class WebSocketConnection implements OperationHost, Outlet {
     telemetry: Pick<ConnectionTelemetry, 'id' | 'app'>,
     handshake: Handshake,
     subscriptions: Subscriptions,
-    authentication: Authentication,
   ) {
     const { bounds, budget } = subscriptions.deps;
     this.#socket = socket;
@@ -66,7 +64,6 @@ export class WebSocketConnection implements OperationHost, Outlet {
     this.#app = telemetry.app;
     this.#handshake = handshake;
     this.#subscriptions = subscriptions;
-    this.#authentication = authentication;
     this.#executions = new Bulkhead(bounds.executions, bounds.operations);
     const { address } = handshake;
     this.buffer = new SendBuffer(this, budget.claim({ address }));
@@ -129,10 +126,11 @@ export class WebSocketConnection implements OperationHost, Outlet {
     }
     this.#isIntroduced = true;
     clearTimeout(this.#initTimer);
-    const identity = this.#authentication.authenticate(this.#handshake, rawCredentialsIn(params));
+    const { authentication, budget } = this.#subscriptions.deps;
+    const identity = authentication.authenticate(this.#handshake, rawCredentialsIn(params));
     this.#leave = this.#subscriptions.enter(identity);
     this.#app = clientAppOf(params) ?? this.#app;
-    this.buffer.chargeTo(this.#subscriptions.deps.budget.claim(identity));
+    this.buffer.chargeTo(budget.claim(identity));
     // After the messages that came together with this one: they come too early.
     queueMicrotask(() => {
       this.#identity = identity;

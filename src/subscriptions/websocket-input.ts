@@ -117,7 +117,6 @@ export class WebSocketInput {
   #onMessage(bytes: Buffer | undefined): void {
     this.#isAlive = true;
     this.#unfinishedBytes = 0;
-    if (this.#handler.isClosed) return;
     this.#waitingBytes += bytes?.length ?? 0;
     // Once all messages of the chunk are there.
     if (this.#messages.push(bytes) === 1) queueMicrotask(() => void this.#handleMessages());

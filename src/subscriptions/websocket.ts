@@ -3,9 +3,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { RequestAdmission } from '../http/admission.js';
-import type { Authentication, Handshake } from '../http/authentication.js';
-import type { Connections } from '../http/connections.js';
+import type { Handshake } from '../http/authentication.js';
 import { maxBodyBytes, stateOf } from '../http/request-state.js';
 import type { ConnectionTelemetry } from '../http/request-telemetry.js';
 import { lingerAndClose, refusalBody, safeHeaders } from '../http/web-safety.js';
@@ -33,15 +31,10 @@ const versionHeaders = { upgrade: 'websocket', connection: 'upgrade, close', 'se
 export function registerWebsocket(
   app: FastifyInstance,
   path: string,
-  deps: {
-    readonly connections: Pick<Connections, 'claimUpgrades'>;
-    readonly requestAdmission: Pick<RequestAdmission, 'admitUpgrade'>;
-    readonly authentication: Authentication;
-  },
   subscriptions: Subscriptions,
 ): Iterable<WebSocketConnection> {
-  const { requestAdmission, authentication } = deps;
-  const connections = new Set<WebSocketConnection>();
+  const { connections, requestAdmission, requestTelemetry, authentication } = subscriptions.deps;
+  const opened = new Set<WebSocketConnection>();
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -70,19 +63,19 @@ export function registerWebsocket(
     method === 'GET' &&
     headers.upgrade?.toLowerCase() === 'websocket' &&
     pathOf(normalizedUrl(url)) === path;
-  deps.connections.claimUpgrades(isClaimed, async (raw, socket, head) => {
+  connections.claimUpgrades(isClaimed, async (raw, socket, head) => {
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
-    const telemetry = subscriptions.deps.requestTelemetry.startConnection(raw, response);
+    const telemetry = requestTelemetry.startConnection(raw, response);
     const state = stateOf(raw);
     response.on('finish', () => lingerAndClose(socket));
     response.on('close', () => state.close());
     state.upgrade = request => {
       const handshake = authentication.handshakeOf(request);
-      server.handleUpgrade(raw, socket, head, opened => {
+      server.handleUpgrade(raw, socket, head, webSocket => {
         response.detachSocket(socket);
-        open(opened, socket, telemetry, handshake);
+        open(webSocket, socket, telemetry, handshake);
       });
     };
     await requestAdmission.admitUpgrade(state);
@@ -92,12 +85,12 @@ export function registerWebsocket(
 
   /** A function of its own, so that the listeners of a connection do not keep its request and response alive. */
   function open(socket: WebSocket, raw: Socket, telemetry: ConnectionTelemetry, handshake: Handshake): void {
-    const connection = new WebSocketConnection(socket, raw, telemetry, handshake, subscriptions, authentication);
-    connections.add(connection);
+    const connection = new WebSocketConnection(socket, raw, telemetry, handshake, subscriptions);
+    opened.add(connection);
     // Before `ws` reads the chunk, so that a message that it completes is no longer counted.
     raw.prependListener('data', chunk => connection.input.arrived(chunk.length, maxUnfinishedBytes));
     socket.on('close', code => {
-      connections.delete(connection);
+      opened.delete(connection);
       connection.end();
       telemetry.closed(code, connection.operationsStarted, connection.credential);
     });
@@ -107,5 +100,5 @@ export function registerWebsocket(
     }
   }
 
-  return connections;
+  return opened;
 }

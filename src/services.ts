@@ -92,8 +92,8 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   const redis = urls && connectRedis(urls, error => telemetry.redisFault('connect', error));
   redis?.on('ready', () => telemetry.redisWorks('connect'));
   const readClock = redis && followClock(redis, telemetry);
-  // Of its own, so that nothing waits behind the exports of a team. Its errors are those of the other.
-  const exportsRedis = urls && connectRedis(urls, () => {}, patient);
+  // Of its own, so that nothing waits behind the exports of a team, or the deliveries of a watch. Its errors are those of the other.
+  const patientRedis = urls && connectRedis(urls, () => {}, patient);
   const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
   const signer = createSigner(config.sessionSecrets);
   const shared: SharedStore | undefined = redis && { redis, namespace: fleet, signer, telemetry, acceptedScopes };
@@ -103,11 +103,12 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   const intervalMs = config.pollIntervalMs;
   const polling = createPolling({ shared, intervalMs, telemetry, acceptedScopes });
   const report = (error: unknown) => log.error({ err: error }, 'The outcome of an export could not be recorded');
-  const exports = await openExports(config, { redis: exportsRedis, signer, sealer, telemetry, report }, seams);
+  const exports = await openExports(config, { redis: patientRedis, signer, sealer, telemetry, report }, seams);
   const scopeOf = createScoper(config.sessionSecrets[0]);
   const watches = new Watches({
-    store: shared === undefined ? localWatchStore() : redisWatchStore(shared, sealer),
+    store: shared && patientRedis ? redisWatchStore({ ...shared, redis: patientRedis }, sealer) : localWatchStore(),
     teams,
+    scopeOf,
     follow: (subject, after, credential) =>
       subject.kind === 'events'
         ? watchedEvents(services, subject.query, after, credential)
@@ -133,7 +134,7 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
       telemetry,
       cookieHost: base === undefined ? undefined : (config.cookieHost ?? new URL(base).host),
       service: serviceName(config.upstream),
-      onEnd: credential => watches.endOf(scopeOf(credential)),
+      onEnd: credential => watches.endOf(credential),
     }),
     exports,
     watches,
@@ -150,7 +151,7 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   };
   const judging = setInterval(() => judgeRefusals(telemetry, acceptedScopes.recent()), judgeEveryMs).unref();
   // The first request should already see what the fleet has cached.
-  await Promise.all([redis, exportsRedis].map(each => each && firstContact(each)));
+  await Promise.all([redis, patientRedis].map(each => each && firstContact(each)));
   await readClock?.();
   await generations.refresh();
   // The log should say at the start, not at the first write, where this Redis cannot be trusted.
@@ -169,7 +170,7 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
       await polling.close();
       await upstream.close();
       redis?.disconnect();
-      exportsRedis?.disconnect();
+      patientRedis?.disconnect();
     },
   };
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +9,13 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
+import type { Scope } from '../src/auth/credentials.js';
+import { createTeams } from '../src/auth/teams.js';
+import { Reloadable, Secret } from '../src/config/values.js';
+import { localWatchStore } from '../src/domains/watches/store.js';
+import { Watches } from '../src/domains/watches/watches.js';
 import { setClock, timeNow } from '../src/lib/clock.js';
+import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
@@ -70,11 +77,13 @@ async function startReceiver() {
     const body = await text(request);
     const call = { headers: request.headers, text: body, body: JSON.parse(body) };
     received.push(call);
+    if (state.status === 0) return;
     if (state.status < 300) taken.push(call);
     response.writeHead(state.status).end();
   });
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   const state = {
+    /** 0: it does not answer. */
     status: 200,
     received,
     taken,
@@ -249,6 +258,100 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
     expect(begun.filter(answer => fault(answer) === 'RATE_LIMITED').length).toBeGreaterThanOrEqual(2);
     expect((await watches(on())).length).toBeLessThanOrEqual(20);
   });
+});
+
+test('an endpoint that takes nothing keeps no other from catching up, and memory of none', async () => {
+  const begins = Array.from({ length: 9 }, () => ({ filter: filter() }));
+  const changes = 'query ($filter: EventFilter) { eventChanges(filter: $filter) { cursor } }';
+  const cursors = await Promise.all(
+    begins.map(async ({ filter }) => (await alone.query(changes, { filter }, admin)).data.eventChanges.cursor),
+  );
+  for (let count = 0; count < 250; count += 1) sandbox.publishEvent({ title: `Missed ${count}` });
+  receiver.status = 503;
+  for (const [index, input] of begins.entries()) await watch(alone, { ...input, after: cursors[index] });
+  await until(() => new Set(receiver.received.map(({ body }) => body.watch)).size === begins.length);
+  await until(async () => (await counted(alone.url, 'gateway_held_bytes')) < 100_000);
+  receiver.status = 200;
+  await until(() => titles(receiver.taken).length === 250 * begins.length);
+  const [{ watch: some } = { watch: '' }] = receiver.taken.map(({ body }) => body);
+  const ofOne = receiver.taken.filter(({ body }) => body.watch === some);
+  expect(new Set(titles(ofOne)).size).toBe(250);
+});
+
+test('a gateway that closes does not wait for an endpoint that does not answer', async () => {
+  const own = await startGateway({
+    sandbox,
+    env: { ...env, DATA_DIR: await mkdtemp(join(folder, 'own-')) },
+    seams: { startTimer: () => () => {} },
+  });
+  await register(own, 'hook');
+  await watch(own);
+  receiver.status = 0;
+  sandbox.publishEvent({ title: 'Unanswered' });
+  await until(() => receiver.received.length > 0);
+  await own.close();
+  receiver.server.closeAllConnections();
+});
+
+test('a watch that cannot be read keeps no other from being served, and those who come at once share a look', async () => {
+  const credential = { kind: 'apiKey', secret: new Secret('key') } as const;
+  const scope = 'scope' as Scope;
+  const local = localWatchStore();
+  const looks: string[] = [];
+  const followed: string[] = [];
+  let unreadable: string | undefined;
+  const watches = new Watches({
+    store: {
+      ...local,
+      leases() {
+        looks.push('look');
+        return local.leases();
+      },
+      async claim(id) {
+        unreadable ??= id;
+        if (id === unreadable) throw new Error('It cannot be read');
+        return true;
+      },
+    },
+    teams: new Reloadable(() => createTeams(undefined)),
+    scopeOf: () => scope,
+    follow: subject =>
+      async function* (auth) {
+        followed.push(JSON.stringify(subject));
+        await once(auth.cancellation.signal, 'abort');
+        yield* [];
+      },
+    prepare: async () => async () => ({ status: 200, isTaken: true }),
+    report() {},
+  });
+  const auth = { credential, scope, cancellation: new AbortController(), metadata: new ResponseMetadata() };
+  for (const name of ['first', 'second']) await watches.begin(auth, { kind: 'events', query: { name } }, 'hook', null);
+  expect(followed).toEqual(['{"kind":"events","query":{"name":"second"}}']);
+  looks.splice(0);
+  await Promise.all(Array.from({ length: 10 }, () => watches.endOf(credential)));
+  // Each finds out which are its own.
+  expect(looks.length).toBeLessThanOrEqual(10 + 2);
+  await watches.close();
+});
+
+test('a watch outlives a new secret of the gateways, and one whose clock is ahead', async () => {
+  const rotated = await startGateway({
+    sandbox,
+    redisUrl: redis.url,
+    env: { ...env, SESSION_SECRET: `${'n'.repeat(32)},${env.SESSION_SECRET}` },
+  });
+  await register(gateway, 'Caf\u00e9');
+  const id = await watch(gateway, { endpoint: 'Cafe\u0301' });
+  await until(async () => {
+    setClock(timeNow() + leaseMs + 1, performance.now());
+    return (await watches(gateway)).length === 0;
+  });
+  setClock(Date.now(), performance.now());
+  expect(await watches(gateway)).toMatchObject([{ id, endpoint: { name: 'Caf\u00e9' } }]);
+  const input = { watch: id };
+  expect((await rotated.query(renew, { input }, admin)).data.renewWatch.watch.id).toBe(id);
+  expect((await rotated.query(stop, { input }, admin)).data.stopWatching.watch.id).toBe(id);
+  await rotated.close();
 });
 
 test('a lease that has ended sends nothing more, and cannot be renewed', async () => {

@@ -1,4 +1,4 @@
-import type { Credential, Scope } from '../../auth/credentials.js';
+import type { Credential } from '../../auth/credentials.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 
 /** What a watch follows. */
@@ -16,9 +16,9 @@ export interface Delivery {
 /** What is stored of a watch. */
 export interface Watch {
   readonly id: string;
-  /** What stands for the team of the client, which alone sees the watch, and for the client. */
+  /** What stands for the team of the client, and for the client, whatever the secrets of the gateways. */
   readonly team: string;
-  readonly owner: Scope;
+  readonly owner: string;
   readonly credential: Credential;
   readonly endpoint: string;
   readonly subject: Subject;

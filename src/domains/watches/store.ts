@@ -6,10 +6,11 @@ import { countFaults, releaseClaim, replacingOtherType, takeClaim } from '../../
 import type { SharedStore } from '../../data/shared-store.js';
 import { UpstreamUnavailable } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
+import { dayMs } from '../../lib/time.js';
 import type { Watch } from './model.js';
 
-/** What all gateways see of a watch: its team, its lease, and until when that lasts. */
-type Lease = Pick<Watch, 'team' | 'lease' | 'until'>;
+/** What all gateways see of a watch: whose it is, its lease, and until when that lasts. */
+type Lease = Pick<Watch, 'team' | 'owner' | 'lease' | 'until'>;
 
 export interface WatchStore {
   /** All watches whose leases last, by their identifiers. */
@@ -26,6 +27,8 @@ export interface WatchStore {
 
 /** How long the claim of a process lasts that serves a watch. */
 const claimMs = 10_000;
+/** How long after its end a lease stays in the list: a gateway that has not reached Redis yet goes by the clock of its host. */
+const keptMs = dayMs;
 
 /** Without Redis: the watches end with the process. */
 export function localWatchStore(): WatchStore {
@@ -63,7 +66,10 @@ interface Sealed {
   readonly secret: string;
 }
 
-/** A watch has a credential: it is sealed for its identifier, and opens no longer than its lease lasts. */
+/**
+ * A watch has a credential: it is sealed for its identifier, and opens no longer than its lease lasts. Its pending delivery may take megabytes, so that the
+ * client of Redis must be patient.
+ */
 export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, sealer: Sealer): WatchStore {
   const holder = randomUUID();
   const indexKey = `mig:watches:${namespace}`;
@@ -83,12 +89,13 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
     async leases() {
       const found = Object.entries(await run('HGETALL', indexKey, () => redis.hgetall(indexKey)));
       const leases = found.map(([id, text]) => {
-        const [team = '', lease = '', until = ''] = text.split(' ');
-        return [id, { team, lease, until: Number(until) }] as const;
+        const [team = '', owner = '', lease = '', until = ''] = text.split(' ');
+        return [id, { team, owner, lease, until: Number(until) }] as const;
       });
-      const ended = leases.flatMap(([id, { until }]) => (until > timeNow() ? [] : id));
-      if (ended.length > 0) await run('HDEL', indexKey, () => redis.hdel(indexKey, ...ended));
-      return new Map(leases.filter(([id]) => !ended.includes(id)));
+      const now = timeNow();
+      const old = leases.flatMap(([id, { until }]) => (until > now - keptMs ? [] : id));
+      if (old.length > 0) await run('HDEL', indexKey, () => redis.hdel(indexKey, ...old));
+      return new Map(leases.filter(([, { until }]) => until > now));
     },
     async get(id) {
       const sealed = await run('HGET', keyOf(id), () => redis.hget(keyOf(id), 'sealed'));
@@ -100,7 +107,7 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
       return { ...watch, credential: { ...watch.credential, secret: new Secret(secret) } };
     },
     async put(watch, before = '') {
-      const { id, team, lease, until } = watch;
+      const { id, team, owner, lease, until } = watch;
       const leftMs = until - timeNow();
       if (leftMs <= 0) return false;
       const content: Sealed = { for: keyOf(id), json: JSON.stringify(watch), secret: watch.credential.secret.reveal() };
@@ -108,7 +115,8 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
       const values = [before, lease, sealed, leftMs];
       const stored = await run('EVAL', keyOf(id), () => redis.eval(putScript, 1, keyOf(id), ...values));
       if (stored !== 1) return false;
-      if (before === '') await run('HSET', indexKey, () => redis.hset(indexKey, id, `${team} ${lease} ${until}`));
+      if (before === '')
+        await run('HSET', indexKey, () => redis.hset(indexKey, id, `${team} ${owner} ${lease} ${until}`));
       return true;
     },
     async remove(id) {

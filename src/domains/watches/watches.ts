@@ -5,10 +5,11 @@
 // States: it follows; or it has a pending delivery, which is sent until the endpoint answers 2xx. It ends with its lease (15 minutes, unless renewed), with its
 //   job, when the service or the team refuses its client, when its endpoint is deleted, and when the client stops it or signs out.
 // Needs: a store (of this process, or Redis), feeds that follow what is watched, and what sends to an endpoint.
-// Never: keeps a credential longer than the lease, or unsealed outside of the process; sends to an endpoint of another team.
+// Never: keeps a credential longer than the lease, or unsealed outside of the process; sends to an endpoint of another team; reads, or keeps what it has read,
+//   for an endpoint that takes nothing.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
-import type { Credential, Scope } from '../../auth/credentials.js';
+import { type Credential, ownerOf, type Scope } from '../../auth/credentials.js';
 import { requiredTeamOf, type TeamKey, type Teams } from '../../auth/teams.js';
 import type { Reloadable } from '../../config/values.js';
 import { isUnreadable, present } from '../../data/parsing.js';
@@ -29,6 +30,7 @@ type Send = (call: Pick<Delivery, 'id' | 'body'>) => Promise<Sent>;
 interface WatchesDeps {
   readonly store: WatchStore;
   readonly teams: Reloadable<Teams>;
+  readonly scopeOf: (credential: Credential) => Scope;
   /** Follows a subject behind a cursor. @throws BadUserInput for a cursor of something else. */
   readonly follow: (
     subject: Subject,
@@ -54,32 +56,37 @@ const maxBatch = 100;
 /** How often a gateway looks for watches that no other one serves any more. */
 const lookEveryMs = 2_000;
 const retryMs = { first: 1_000, max: 60_000 };
+/** How long a call that is on its way may take while the gateway closes: less than what else runs. Another gateway sends it again. */
+const closingMs = 3_000;
 
 export class Watches {
   readonly #deps: WatchesDeps;
   readonly #running = new Map<string, Running>();
   readonly #timer = setInterval(() => void this.#look(), lookEveryMs).unref();
   #looking = Promise.resolve();
+  /** Whether the latest look has not begun, and so sees all that is stored by now. */
+  #willLook = false;
 
   constructor(deps: WatchesDeps) {
     this.#deps = deps;
   }
 
   /**
-   * Begins a watch. @param after null: from now on.
+   * Begins a watch. @param name of the endpoint. @param after null: from now on.
    * @throws Forbidden without a team; BadUserInput for a cursor of something else; NotFound and others for the endpoint; RateLimited.
    */
-  async begin(auth: RequestAuth, subject: Subject, endpoint: string, after: string | null): Promise<Watch> {
+  async begin(auth: RequestAuth, subject: Subject, name: string, after: string | null): Promise<Watch> {
     const { store, follow, prepare } = this.#deps;
-    const { key, index, credential } = this.#clientOf(auth);
-    follow(subject, after, credential);
-    await prepare(key, endpoint, credential);
+    const { key, client } = this.#clientOf(auth);
+    const endpoint = name.normalize();
+    follow(subject, after, client.credential);
+    await prepare(key, endpoint, client.credential);
     const id = randomUUID();
     const state = { cursor: after, pending: null, lastDelivery: null };
-    const watch = { id, team: index, owner: auth.scope, credential, endpoint, subject, ...leased(), ...state };
+    const watch = { id, ...client, endpoint, subject, ...leased(), ...state };
     await store.put(watch);
     // Counted with the new one, so that two at once cannot exceed the limit.
-    const ofTeam = [...(await store.leases()).values()].filter(({ team }) => team === index);
+    const ofTeam = [...(await store.leases()).values()].filter(({ team }) => team === client.team);
     if (ofTeam.length > maxOfTeam) {
       await store.remove(id);
       throw new RateLimited(`A team can have at most ${maxOfTeam} watches at a time`);
@@ -90,7 +97,7 @@ export class Watches {
 
   /** Renews the lease. @param after continues behind this cursor; null: where it is. @throws NotFound; BadUserInput for a cursor of something else. */
   async renew(auth: RequestAuth, id: string, after: string | null): Promise<Watch> {
-    const { credential } = this.#clientOf(auth);
+    const { credential } = this.#clientOf(auth).client;
     const before = await this.#own(auth, id);
     if (after !== null) this.#deps.follow(before.subject, after, credential);
     const isElsewhere = after !== null && after !== before.cursor;
@@ -110,13 +117,13 @@ export class Watches {
 
   /** Those of the client. */
   async list(auth: RequestAuth): Promise<readonly Watch[]> {
-    const { index } = this.#clientOf(auth);
-    return this.#ownedBy(auth.scope, index);
+    const { client } = this.#clientOf(auth);
+    return (await this.#ownedBy(client.credential)).filter(({ team }) => team === client.team);
   }
 
   /** Ends all watches of a client that has signed out. Never rejects: they end with their leases at the latest. */
-  async endOf(scope: Scope): Promise<void> {
-    const removed = this.#ownedBy(scope).then(watches =>
+  async endOf(credential: Credential): Promise<void> {
+    const removed = this.#ownedBy(credential).then(watches =>
       Promise.all(watches.map(({ id }) => this.#deps.store.remove(id))),
     );
     await removed.then(() => this.#look(), this.#deps.report);
@@ -128,21 +135,23 @@ export class Watches {
     await this.#looking;
     const running = [...this.#running];
     for (const [id] of running) this.#leave(id);
-    await Promise.all(running.map(([, { ended }]) => ended));
+    const allEnded = Promise.all(running.map(([, { ended }]) => ended));
+    await Promise.race([allEnded, sleep(closingMs, undefined, { ref: false })]);
     await Promise.allSettled(running.map(([id]) => this.#deps.store.release(id)));
   }
 
   #clientOf({ credential, metadata }: RequestAuth) {
     metadata.forbidCaching();
     const key = requiredTeamOf(this.#deps.teams.current, credential);
-    return { key, index: shortHash(key), credential };
+    return { key, client: { team: shortHash(key), owner: ownerIndex(credential), credential } };
   }
 
-  async #ownedBy(scope: Scope, index?: string): Promise<readonly Watch[]> {
+  async #ownedBy(credential: Credential): Promise<readonly Watch[]> {
     const leases = [...(await this.#deps.store.leases())];
-    const ids = leases.flatMap(([id, { team }]) => (index === undefined || team === index ? id : []));
+    const ids = leases.flatMap(([id, { owner }]) => (owner === ownerIndex(credential) ? id : []));
     const watches = await Promise.all(ids.map(id => this.#deps.store.get(id)));
-    return watches.filter(watch => watch?.owner === scope) as Watch[];
+    // Of a user, each session has its own.
+    return watches.filter(watch => watch?.credential.secret.reveal() === credential.secret.reveal()) as Watch[];
   }
 
   async #own(auth: RequestAuth, id: string): Promise<Watch> {
@@ -155,18 +164,23 @@ export class Watches {
 
   /** Serves what no other gateway serves, and leaves what has ended, was renewed, or is served by another one. One look at a time. Never rejects. */
   #look(): Promise<void> {
+    if (this.#willLook) return this.#looking;
+    this.#willLook = true;
     this.#looking = this.#looking
       .then(async () => {
+        this.#willLook = false;
         const leases = await this.#deps.store.leases();
         for (const [id, { lease }] of this.#running) if (leases.get(id)?.lease !== lease) this.#leave(id);
-        for (const id of leases.keys()) {
-          if (!(await this.#deps.store.claim(id))) this.#leave(id);
-          else if (this.#running.get(id)?.controller.signal.aborted !== false) await this.#serve(id);
-        }
+        await Promise.allSettled([...leases.keys()].map(id => this.#lookAt(id)));
       })
       // What is served goes on while the store is away.
       .catch(() => {});
     return this.#looking;
+  }
+
+  async #lookAt(id: string): Promise<void> {
+    if (!(await this.#deps.store.claim(id))) this.#leave(id);
+    else if (this.#running.get(id)?.controller.signal.aborted !== false) await this.#serve(id);
   }
 
   #leave(id: string): void {
@@ -205,33 +219,69 @@ export class Watches {
       if (!isKept) controller.abort();
       signal.throwIfAborted();
     };
-    const deliver = async (delivery: Delivery) => {
-      for (let pause = retryMs.first; ; pause = Math.min(2 * pause, retryMs.max)) {
-        const { status, isTaken } = await this.#send(state, delivery);
-        const lastDelivery = { at: iso(timeNow()), status };
-        await save({ lastDelivery, ...(isTaken && { cursor: delivery.cursor, pending: null }) });
-        if (isTaken) return;
-        await sleep(pause, undefined, { signal });
-      }
+    const isTaken = async (delivery: Delivery): Promise<boolean> => {
+      const { status, isTaken } = await this.#send(state, delivery);
+      const lastDelivery = { at: iso(timeNow()), status };
+      await save({ lastDelivery, ...(isTaken && { cursor: delivery.cursor, pending: null }) });
+      return isTaken;
     };
-    if (state.pending !== null) await deliver(state.pending);
-    const { credential, owner, subject, cursor } = state;
-    const auth = { credential, scope: owner, cancellation: { signal }, metadata: new ResponseMetadata() };
-    for await (const batch of batchesOf(this.#deps.follow(subject, cursor, credential)(auth))) {
-      const { cursor: last } = batch.at(-1) as WatchedChange;
-      const changes = batch.flatMap(({ change }) => change ?? []);
-      const gap = batch.some(each => each.gap);
-      if (changes.length === 0 && !gap) await save({ cursor: last });
-      else {
-        const body = modelJson({ watch: watch.id, cursor: last, gap, changes });
-        const pending = { id: randomUUID(), cursor: last, body };
-        // Before it is sent, so that another gateway would send the same.
-        await save({ pending });
-        await deliver(pending);
+    let pause = retryMs.first;
+    /** Returns whether there is no more; false as soon as the endpoint does not take something. */
+    const sendAll = async (): Promise<boolean> => {
+      if (state.pending !== null && !(await isTaken(state.pending))) return false;
+      pause = retryMs.first;
+      for await (const batch of this.#batchesOf(state, signal)) {
+        const { cursor: last } = batch.at(-1) as WatchedChange;
+        const changes = batch.flatMap(({ change }) => change ?? []);
+        const gap = batch.some(each => each.gap);
+        if (changes.length === 0 && !gap) await save({ cursor: last });
+        else {
+          const body = modelJson({ watch: watch.id, cursor: last, gap, changes });
+          const pending = { id: randomUUID(), cursor: last, body };
+          // Before it is sent, so that another gateway would send the same.
+          await save({ pending });
+          if (!(await isTaken(pending))) return false;
+        }
       }
+      return true;
+    };
+    while (!(await sendAll())) {
+      await sleep(pause, undefined, { signal });
+      pause = Math.min(2 * pause, retryMs.max);
     }
     // An aborted feed ends as one that is complete.
     signal.throwIfAborted();
+  }
+
+  /** What follows the cursor of a watch, in batches of what there is at once. Whoever stops reading ends the feed. */
+  async *#batchesOf({ subject, cursor, credential }: Watch, signal: AbortSignal) {
+    const following = new AbortController();
+    const cancellation = { signal: AbortSignal.any([signal, following.signal]) };
+    const auth = { credential, scope: this.#deps.scopeOf(credential), cancellation, metadata: new ResponseMetadata() };
+    const iterator = this.#deps.follow(subject, cursor, credential)(auth)[Symbol.asyncIterator]();
+    /** Its error comes after what came before. */
+    const read = () => {
+      const result = iterator.next();
+      result.catch(() => {});
+      return result;
+    };
+    try {
+      for (let next = read(), first = await next; !first.done; first = await next) {
+        const batch = [first.value];
+        next = read();
+        while (batch.length < maxBatch) {
+          const more = await Promise.race([next, turn()]).catch(() => undefined);
+          if (more === undefined || more.done) break;
+          batch.push(more.value);
+          next = read();
+        }
+        yield batch;
+      }
+    } finally {
+      following.abort();
+      // It may have more, for which it holds memory and a place.
+      iterator.return?.()?.catch(() => {});
+    }
   }
 
   /** @throws if the lease has ended, the client has left its team, or nothing can be sent to the endpoint any more. */
@@ -250,6 +300,8 @@ export class Watches {
   }
 }
 
+const ownerIndex = (credential: Credential) => shortHash(ownerOf(credential));
+
 const leased = () => ({ lease: randomUUID(), until: timeNow() + leaseMs });
 
 /** The JSON of models, with null for a value and nothing for a record that cannot be read. */
@@ -258,25 +310,3 @@ const modelJson = (value: unknown): string =>
     if (isUnreadable(member)) return null;
     return Array.isArray(member) ? present(member) : member;
   });
-
-/** What a feed has at once, in batches. Whoever stops reading ends the feed. */
-async function* batchesOf(changes: AsyncIterable<WatchedChange>): AsyncGenerator<readonly WatchedChange[], undefined> {
-  const iterator = changes[Symbol.asyncIterator]();
-  /** Its error comes after what came before. */
-  const read = () => {
-    const result = iterator.next();
-    result.catch(() => {});
-    return result;
-  };
-  for (let next = read(), first = await next; !first.done; first = await next) {
-    const batch = [first.value];
-    next = read();
-    while (batch.length < maxBatch) {
-      const more = await Promise.race([next, turn()]).catch(() => undefined);
-      if (more === undefined || more.done) break;
-      batch.push(more.value);
-      next = read();
-    }
-    yield batch;
-  }
-}

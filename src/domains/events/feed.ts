@@ -14,7 +14,7 @@ import { type EventQuery, type EventsClient, eventsEndpoint } from './client.js'
 import { highestScore } from './model.js';
 import { follow } from './tail.js';
 import { type EventUpdate, type FleetTail, Follower, missedSince, updatesAfter } from './updates.js';
-import { chainBytes, cursorAt, positionIn, updatesListId } from './updates-cursor.js';
+import { chainBytes, cursorAt, positionIn, updatesListId, withTimes } from './updates-cursor.js';
 
 /** Of one credential. Each holds up to 2,000 events until its client has them. */
 const maxConcurrent = 8;
@@ -147,7 +147,8 @@ export const eventChanges =
     const position = after === undefined ? undefined : positionIn(after, list);
     const tail = await deps.polling.newest<FleetTail>(auth.scope, topic);
     const read = reading(auth);
-    const follower = new Follower(position, position?.tail, position =>
+    const begin = position && tail ? withTimes(position, tail) : position;
+    const follower = new Follower(begin, position?.tail, position =>
       missedSince(position, read, () => {}).catch(error => {
         if (error instanceof QueryTooComplex) return undefined;
         throw error;

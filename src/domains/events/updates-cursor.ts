@@ -86,6 +86,12 @@ export function positionIn(cursor: string, list: ListId, argument = 'after'): Po
   };
 }
 
+/** A position from a cursor, with the times of the updates that a list knows: those before a later position can then be left out, and no others. */
+export function withTimes(position: Position, { seen }: Pick<ListPosition, 'seen'>): Position {
+  const known = seen.map(key => [hashOf(key), updateTime(key)] as const).filter(([hash]) => position.seen.has(hash));
+  return { ...position, seen: new Map([...position.seen, ...known]) };
+}
+
 /** Where a client is that has what a list has. */
 export const positionAt = ({ from, seen }: ListPosition): Position => ({
   from,

@@ -699,9 +699,9 @@ describe('a discovery', () => {
 });
 
 test('an agent that is hosted elsewhere finds out where it gets a token, and works under it', async () => {
-  const session = '{ createEmbedSession { session { accessToken } } }';
-  const { data } = await gateway.query(`mutation ${session}`);
-  const token = data.createEmbedSession.session.accessToken;
+  const session = 'mutation { createEmbedSession { session { accessToken } } }';
+  const newToken = async () => (await gateway.query(session)).data.createEmbedSession.session.accessToken;
+  let token = await newToken();
   /** An authorization server, whose user agrees at once. */
   const issuer = createServer(async (request, response) => {
     const { pathname, searchParams } = new URL(`${origin}${request.url}`);
@@ -715,7 +715,7 @@ test('an agent that is hosted elsewhere finds out where it gets a token, and wor
         response_types_supported: ['code'],
         code_challenge_methods_supported: ['S256'],
       },
-      '/token': { access_token: token, token_type: 'Bearer' },
+      '/token': { access_token: token, token_type: 'Bearer', refresh_token: 'again' },
     };
     response.writeHead(answers[pathname] ? 200 : 404, { 'content-type': 'application/json' });
     response.end(JSON.stringify(answers[pathname] ?? {}));
@@ -755,6 +755,19 @@ test('an agent that is hosted elsewhere finds out where it gets a token, and wor
     await agent.connect(transport());
     const result: Any = await agent.callTool({ name: 'suggestMarkets', arguments: { keyword: 'battery' } });
     expect(result.isError ?? false).toBe(false);
+    sandbox.revoke(token);
+    const { status, headers } = await sendMcp(other.url, toolCall('suggestMarkets', { keyword: 'steel' }), {
+      authorization: `Bearer ${token}`,
+    });
+    expect([status, headers.get('www-authenticate')]).toEqual([
+      401,
+      `Bearer error="invalid_token", resource_metadata="${other.url}${metadata}"`,
+    ]);
+    token = await newToken();
+    for (const name of ['suggestMarkets', 'startDiscovery']) {
+      const { [name]: given } = await calls();
+      expect((await agent.callTool({ name, arguments: given as Any })).isError ?? false).toBe(false);
+    }
     await agent.close();
     expect(asked).toContainEqual(['/token', `${other.url}/mcp`]);
   } finally {
@@ -778,7 +791,7 @@ describe('a request', () => {
     ['from a page of another origin', { ...demoHeaders, origin: 'https://evil.example' }, 403, 'FORBIDDEN'],
     ['of another site', { ...demoHeaders, 'sec-fetch-site': 'cross-site' }, 403, 'FORBIDDEN'],
   ])('%s is refused', async (_, headers, status, code) => {
-    for (const message of [list, toolCall('suggestMarkets', { keyword: 'battery' })]) {
+    for (const message of [list, toolCall('suggestMarkets', { keyword: 'steel' })]) {
       expect(await codeOf(await sendMcp(gateway.url, message, headers))).toEqual([status, code]);
     }
     if (status !== 401) return;
@@ -1006,7 +1019,7 @@ describe('a request', () => {
 
   test('counts against the rate limit', async () => {
     await withGateway({ ...env, RATE_LIMIT_PER_CREDENTIAL: '2' }, async own => {
-      const sent = [1, 2, 3].map(() => sendMcp(own.url, toolCall('suggestMarkets', { keyword: 'battery' })));
+      const sent = [1, 2, 3].map(() => sendMcp(own.url, toolCall('suggestMarkets', { keyword: 'steel' })));
       const statuses = (await Promise.all(sent)).map(({ status }) => status);
       expect(statuses.sort()).toEqual([200, 200, 429]);
     });
@@ -1024,7 +1037,7 @@ describe('a request', () => {
     writeFileSync(file, '{}');
     const trusted = { ...env, PERSISTED_DOCUMENTS: file, PERSISTED_DOCUMENTS_MODE: 'only', INTROSPECTION: 'false' };
     await withGateway(trusted, async own => {
-      const { result }: Any = await (await sendMcp(own.url, toolCall('suggestMarkets', { keyword: 'battery' }))).json();
+      const { result }: Any = await (await sendMcp(own.url, toolCall('suggestMarkets', { keyword: 'steel' }))).json();
       expect(result).toMatchObject({ isError: false });
       const { errors } = await own.query('{ suggestMarkets(keyword: "battery") }');
       expect(errors?.[0].extensions.code).toBe('FORBIDDEN');

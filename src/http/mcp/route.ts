@@ -61,20 +61,26 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     if (isInitialize(request.body)) reply.header(sessionHeader, randomUUID());
     const session = request.headers[sessionHeader];
     const keyOf = (id: RequestId) => hashedKey(scopedKey(identity.scope, JSON.stringify([session, id])));
+    let isRefused = false;
     const answer = answerMessage(request, leaving.signal, {
       tools: listed,
-      call(toolCall) {
+      async call(toolCall) {
         if (session) {
           const key = keyOf(toolCall.id);
           const cancel = () => leaving.abort(new Abandoned('The client has cancelled the call'));
           cancelled.on(key, cancel);
           state.whenClosed(() => cancelled.off(key, cancel));
         }
-        return callTool(toolCall, request, identity, leaving.signal);
+        const called = await callTool(toolCall, request, identity, leaving.signal);
+        isRefused = refusesToken(identity, toolCall, called);
+        return called;
       },
       cancel: id => cancelled.emit(keyOf(id)),
     });
-    return Promise.race([answer, noAnswer(leaving.signal)]);
+    const response = await Promise.race([answer, noAnswer(leaving.signal)]);
+    if (!isRefused) return response;
+    challenge(request, reply, ' error="invalid_token",');
+    throw new Unauthenticated('The service does not accept the token; get another one');
   });
 
   const originOf = ({ protocol, host }: FastifyRequest) => `${protocol}://${host}`;
@@ -94,10 +100,23 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     try {
       return authentication.authenticate(authentication.handshakeOf(request));
     } catch (error) {
-      const hint = authorizationServers.length > 0 ? ` resource_metadata="${originOf(request)}${metadataPath}"` : '';
-      if (error instanceof Unauthenticated) reply.header('www-authenticate', `Bearer${hint}`);
+      if (error instanceof Unauthenticated) challenge(request, reply);
       throw error;
     }
+  }
+
+  function challenge(request: FastifyRequest, reply: FastifyReply, fault = ''): void {
+    const hint =
+      authorizationServers.length > 0 ? `${fault} resource_metadata="${originOf(request)}${metadataPath}"` : '';
+    reply.header('www-authenticate', `Bearer${hint}`);
+  }
+
+  /** Whether the service refuses the token of an agent, which then gets another one and calls again. A mutation that was carried out must not be repeated. */
+  function refusesToken({ credential }: Identity, { name }: ToolCall, called: ToolAnswer | undefined): boolean {
+    if (credential.kind !== 'bearer' || authorizationServers.length === 0) return false;
+    const isQuery = tools.get(name)?.operation.type === 'query';
+    const hasDoneNothing = isQuery || Object.values(called?.data ?? {}).every(value => value === null);
+    return hasDoneNothing && (called?.errors ?? []).some(({ extensions }) => extensions?.code === 'UNAUTHENTICATED');
   }
 
   async function callTool(

@@ -1157,9 +1157,10 @@ export type Mutation = {
   readonly updateExportEndpoint?: Maybe<UpdateExportEndpointPayload>;
   /**
    * Sends events that are new or updated to an endpoint of the client's team, for 15 minutes: renew it before with `renewWatch`. The gateway reads with the credential
-   * of this client, and keeps it, sealed, no longer than the lease lasts. Each delivery is a POST with `{ "watch", "cursor", "gap", "changes" }`, where each change is
-   * `{ "kind", "event" }` as `eventUpdates` sends it, without embeddings; at most 100 changes, in order, signed as exports are. Answer with status 200 to 299 once you
-   * have stored the cursor; any other answer gets the same delivery again, with the same `webhook-id`, until the lease ends. It also ends when the service refuses
+   * of this client, and keeps it, sealed, no longer than the lease lasts. Each delivery is a POST with `{ "watch", "cursor", "gap", "changes" }`, in order, signed as
+   * exports are. `changes` has one change, `{ "kind", "event" }` as `eventUpdates` sends it, without embeddings; none where it says only that there is a gap. Answer with
+   * status 200 to 299 once you have stored the cursor; any other answer gets the same delivery again, until the lease ends. A change that is sent again has the same
+   * `webhook-id`, also behind an earlier cursor: drop what has one that you know. It also ends when the service refuses
    * the credential, when the client signs out or leaves its team, and when the endpoint is deleted. Fails with `NOT_FOUND` if the team has no such
    * endpoint, and with `RATE_LIMITED` if it has 20 watches. No upstream call; the gateway then polls as for `eventUpdates`.
    */
@@ -1614,7 +1615,7 @@ export type RelevantEntityType =
 
 /** A watch to renew. */
 export type RenewWatchInput = {
-  /** The last cursor that you have stored. The watch sends again what it sent behind it. Left out or null: it goes on behind what the endpoint has taken. */
+  /** The last cursor that you have stored. The watch sends again what it sent behind it, with the same `webhook-id`s. Left out or null: it goes on behind what the endpoint has taken. */
   readonly after?: InputMaybe<Scalars['String']['input']>;
   /** Identifier of the watch. */
   readonly watch: Scalars['ID']['input'];

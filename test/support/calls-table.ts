@@ -63,6 +63,7 @@ function publishEntangledEvents({ data, publishEvent }: Sandbox): void {
 export const callsTable: readonly CallsRow[] = [
   { what: 'Who am I: `viewer`', query: '{ viewer { authentication team } }', calls: {} },
   { what: 'What this gateway can do: `capabilities`', query: '{ capabilities { exports } }', calls: {} },
+  { what: 'The watches of a client: `watches`', query: '{ watches { id until cursor } }', calls: {} },
   { what: 'A market alone: `market(id: 1) { id }`', query: '{ market(id: 1) { id } }', calls: {} },
   {
     what: 'All fields of its record',

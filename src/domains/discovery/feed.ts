@@ -45,7 +45,11 @@ const shownOf = (state: JobProgress) => ({
 
 const plainTime = (time: Job['endTime']) => (typeof time === 'string' ? instantOf(time) : time);
 
-type FeedDeps = WriterDeps & { readonly polling: Polling };
+interface FeedDeps extends WriterDeps {
+  readonly polling: Polling;
+  /** Ends the watches whose leases are over, before anything is read for them. */
+  readonly watches: { endOverdue(): void };
+}
 
 /** The jobs of a phase, until the last one has ended. @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, BAD_USER_INPUT. */
 export const jobProgress =
@@ -56,6 +60,8 @@ export const jobProgress =
       `jobs ${jobsEndpoint.version} ${phase} ${marketId}`,
       {
         async ask(last, signal) {
+          deps.watches.endOverdue();
+          signal.throwIfAborted();
           const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
           const { value: jobs } = await readUncached(deps, jobsRead(marketId, phase), auth);
           const readable = present(jobs);
@@ -86,7 +92,7 @@ export function watchedJob(deps: FeedDeps, marketId: string, phase: JobPhase, af
       const digest = hash('sha256', JSON.stringify(change));
       if (digest === last) continue;
       last = digest;
-      yield { cursor: writeCursor(list, Buffer.from(digest, 'hex')), gap: false, change };
+      yield { key: digest, cursor: writeCursor(list, Buffer.from(digest, 'hex')), gap: false, change };
     }
   };
 }

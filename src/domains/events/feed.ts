@@ -12,7 +12,7 @@ import { Bulkhead } from '../../lib/run.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
 import { type EventQuery, type EventsClient, eventsEndpoint } from './client.js';
 import { highestScore } from './model.js';
-import { follow } from './tail.js';
+import { follow, updateKey } from './tail.js';
 import { type EventUpdate, type FleetTail, Follower, missedSince, updatesAfter } from './updates.js';
 import { chainBytes, cursorAt, positionIn, updatesListId, withTimes } from './updates-cursor.js';
 
@@ -55,6 +55,8 @@ interface FeedDeps extends ReaderDeps {
   readonly polling: Polling;
   readonly events: EventsClient;
   readonly beginBackfill: BeginBackfill;
+  /** Ends the watches whose leases are over, before anything is read for them. */
+  readonly watches: { endOverdue(): void };
 }
 
 /** The updates of one filter, for one credential. @param vectors whether embeddings are selected. @throws NotConfigured */
@@ -67,6 +69,8 @@ function updatesOf(query: EventQuery, vectors: boolean, deps: FeedDeps, { creden
     /** @param keep is told of the bytes of each page. */
     reading: (auth: RequestAuth, keep = (_bytes: number) => {}) =>
       deps.events.between(query, vectors, async page => {
+        deps.watches.endOverdue();
+        auth.cancellation.signal.throwIfAborted();
         const { value, bytes } = await readUncached(deps, page, auth);
         keep(bytes);
         return value;
@@ -182,7 +186,8 @@ export function watchedEvents(deps: FeedDeps, query: EventQuery, after: string |
         severity: highestScore(event, 'severity'),
         likelihood: highestScore(event, 'likelihood'),
       };
-      yield { cursor, gap, change: event === null ? undefined : { kind, event: { ...event, ...scores } } };
+      const change = event === null ? undefined : { kind, event: { ...event, ...scores } };
+      yield { key: event === null ? cursor : updateKey(event), cursor, gap, change };
     }
   };
 }

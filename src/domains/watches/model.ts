@@ -29,11 +29,15 @@ export interface Watch {
   /** Behind which it continues. Null until the first place is known. */
   readonly cursor: string | null;
   readonly pending: Delivery | null;
+  /** Which change was sent last, wherever a renewal has put the cursor since. */
+  readonly latest: (Pick<Delivery, 'id'> & Pick<WatchedChange, 'key'>) | null;
   readonly lastDelivery: { readonly at: string; readonly status: number | null } | null;
 }
 
 /** Something that a watch follows has changed. */
 export interface WatchedChange {
+  /** What tells it from the other changes that the watch sends: the same where it is found again. */
+  readonly key: string;
   /** Where the client is that has it. */
   readonly cursor: string;
   /** Whether something may be missing before it. */

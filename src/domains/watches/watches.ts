@@ -1,14 +1,14 @@
 // Watches: what is new of events, or of the jobs of a market, sent to an endpoint of a team for a client that holds no connection.
 //
-// Promises: each change is sent at least once behind the last cursor that the client renewed with, in order, one delivery at a time. What is sent again has the
-//   same `webhook-id`, also from another gateway. Says with `gap` where something may be missing.
+// Promises: each change is sent at least once behind the last cursor that the client renewed with, in order, one delivery for each. What is sent again has the
+//   same `webhook-id`, also from another gateway, and behind an earlier cursor. Says with `gap` where something may be missing.
 // States: it follows; or it has a pending delivery, which is sent until the endpoint answers 2xx. It ends with its lease (15 minutes, unless renewed), with its
 //   job, when the service or the team refuses its client, when its endpoint is deleted, and when the client stops it or signs out.
 // Needs: a store (of this process, or Redis), feeds that follow what is watched, and what sends to an endpoint.
-// Never: keeps a credential longer than the lease, or unsealed outside of the process; sends to an endpoint of another team; reads, or keeps what it has read,
+// Never: keeps or uses a credential longer than the lease, or has it unsealed outside of the process; sends to an endpoint of another team; reads, or keeps what it has read,
 //   for an endpoint that takes nothing.
-import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { hash, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Credential, ownerOf, type Scope } from '../../auth/credentials.js';
 import { requiredTeamOf, type TeamKey, type Teams } from '../../auth/teams.js';
 import type { Reloadable } from '../../config/values.js';
@@ -44,15 +44,13 @@ interface WatchesDeps {
 }
 
 /** A watch that this process serves. */
-interface Running {
-  readonly lease: string;
+interface Running extends Pick<Watch, 'lease' | 'until'> {
   readonly controller: AbortController;
   readonly ended: Promise<void>;
 }
 
 const leaseMs = 15 * 60_000;
 const maxOfTeam = 20;
-const maxBatch = 100;
 /** How often a gateway looks for watches that no other one serves any more. */
 const lookEveryMs = 2_000;
 const retryMs = { first: 1_000, max: 60_000 };
@@ -82,7 +80,7 @@ export class Watches {
     follow(subject, after, client.credential);
     await prepare(key, endpoint, client.credential);
     const id = randomUUID();
-    const state = { cursor: after, pending: null, lastDelivery: null };
+    const state = { cursor: after, pending: null, latest: null, lastDelivery: null };
     const watch = { id, ...client, endpoint, subject, ...leased(), ...state };
     await store.put(watch);
     // Counted with the new one, so that two at once cannot exceed the limit.
@@ -127,6 +125,11 @@ export class Watches {
       Promise.all(watches.map(({ id }) => this.#deps.store.remove(id))),
     );
     await removed.then(() => this.#look(), this.#deps.report);
+  }
+
+  /** Leaves what has a lease that is over. Whatever reads for a watch calls it before: after a pause of the process, the timer would be late. */
+  endOverdue(): void {
+    for (const [id, { until }] of this.#running) if (until <= timeNow()) this.#leave(id);
   }
 
   /** Leaves its watches to the other gateways. */
@@ -193,26 +196,29 @@ export class Watches {
     if (watch === undefined) return this.#deps.store.release(id);
     const controller = new AbortController();
     const before = this.#running.get(id)?.ended;
+    const { lease, until } = watch;
+    const atEnd = setTimeout(() => controller.abort(), until - timeNow()).unref();
     const serve = async () => {
       // A call that is on its way ends first.
       await before;
       await this.#run(watch, controller).catch(error => {
         if (!controller.signal.aborted) this.#deps.report(error);
       });
+      clearTimeout(atEnd);
       const hasEnded = !controller.signal.aborted;
       // Ends what it follows.
       controller.abort();
       if (this.#running.get(id)?.controller === controller) this.#running.delete(id);
       if (hasEnded) await this.#deps.store.remove(id).catch(this.#deps.report);
     };
-    this.#running.set(id, { lease: watch.lease, controller, ended: serve() });
+    this.#running.set(id, { lease, until, controller, ended: serve() });
   }
 
   /** Sends what is new, until there is no more, or something refuses. */
   async #run(watch: Watch, controller: AbortController): Promise<void> {
     const { signal } = controller;
     let state = watch;
-    /** Goes on if the store is away: what is sent again then has another identifier. */
+    /** Goes on if the store is away. */
     const save = async (change: Partial<Watch>) => {
       state = { ...state, ...change };
       const isKept = await this.#deps.store.put(state, state.lease).catch(() => true);
@@ -225,21 +231,22 @@ export class Watches {
       await save({ lastDelivery, ...(isTaken && { cursor: delivery.cursor, pending: null }) });
       return isTaken;
     };
+    const { credential, subject } = watch;
+    const scope = this.#deps.scopeOf(credential);
+    const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
     let pause = retryMs.first;
     /** Returns whether there is no more; false as soon as the endpoint does not take something. */
     const sendAll = async (): Promise<boolean> => {
       if (state.pending !== null && !(await isTaken(state.pending))) return false;
       pause = retryMs.first;
-      for await (const batch of this.#batchesOf(state, signal)) {
-        const { cursor: last } = batch.at(-1) as WatchedChange;
-        const changes = batch.flatMap(({ change }) => change ?? []);
-        const gap = batch.some(each => each.gap);
-        if (changes.length === 0 && !gap) await save({ cursor: last });
+      for await (const { key, cursor, gap, change } of this.#deps.follow(subject, state.cursor, credential)(auth)) {
+        if (change === undefined && !gap) await save({ cursor });
         else {
-          const body = modelJson({ watch: watch.id, cursor: last, gap, changes });
-          const pending = { id: randomUUID(), cursor: last, body };
+          const id = deliveryId(state, key);
+          const body = modelJson({ watch: watch.id, cursor, gap, changes: change === undefined ? [] : [change] });
+          const pending = { id, cursor, body };
           // Before it is sent, so that another gateway would send the same.
-          await save({ pending });
+          await save({ pending, latest: { id, key } });
           if (!(await isTaken(pending))) return false;
         }
       }
@@ -251,37 +258,6 @@ export class Watches {
     }
     // An aborted feed ends as one that is complete.
     signal.throwIfAborted();
-  }
-
-  /** What follows the cursor of a watch, in batches of what there is at once. Whoever stops reading ends the feed. */
-  async *#batchesOf({ subject, cursor, credential }: Watch, signal: AbortSignal) {
-    const following = new AbortController();
-    const cancellation = { signal: AbortSignal.any([signal, following.signal]) };
-    const auth = { credential, scope: this.#deps.scopeOf(credential), cancellation, metadata: new ResponseMetadata() };
-    const iterator = this.#deps.follow(subject, cursor, credential)(auth)[Symbol.asyncIterator]();
-    /** Its error comes after what came before. */
-    const read = () => {
-      const result = iterator.next();
-      result.catch(() => {});
-      return result;
-    };
-    try {
-      for (let next = read(), first = await next; !first.done; first = await next) {
-        const batch = [first.value];
-        next = read();
-        while (batch.length < maxBatch) {
-          const more = await Promise.race([next, turn()]).catch(() => undefined);
-          if (more === undefined || more.done) break;
-          batch.push(more.value);
-          next = read();
-        }
-        yield batch;
-      }
-    } finally {
-      following.abort();
-      // It may have more, for which it holds memory and a place.
-      iterator.return?.()?.catch(() => {});
-    }
   }
 
   /** @throws if the lease has ended, the client has left its team, or nothing can be sent to the endpoint any more. */
@@ -301,6 +277,12 @@ export class Watches {
 }
 
 const ownerIndex = (credential: Credential) => shortHash(ownerOf(credential));
+
+/** Follows from what is sent. A job can come back to an earlier state, which is another change: it follows from the one before, too. */
+function deliveryId({ id, subject, latest }: Watch, key: string): string {
+  if (key === latest?.key) return latest.id;
+  return hash('sha256', JSON.stringify([id, key, subject.kind === 'job' && latest?.id]), 'base64url');
+}
 
 const leased = () => ({ lease: randomUUID(), until: timeNow() + leaseMs });
 

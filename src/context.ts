@@ -70,24 +70,18 @@ export interface BrowserSession {
   expire(): void;
 }
 
-/** What a context works with. The copies that Apollo makes of a context share it. */
-interface ContextState {
-  readonly services: Services;
-  readonly identity: RequestIdentity;
-  readonly cancellation: RequestAuth['cancellation'];
-  loaders: Loaders | undefined;
-}
-
-/** What resolvers work with, for one request. What may throw is a getter, because Apollo copies the own properties of a context. */
+/** What may throw is a getter, because Apollo makes a copy of the own properties of a context, with which it executes. */
 export class Context {
+  readonly identity: RequestIdentity;
   readonly metadata: ResponseMetadata;
   /** The teams of the time when the request began. */
   readonly teams: Teams;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
   readonly capabilities: Capabilities;
-  readonly session: BrowserSession;
-  private readonly state: ContextState;
+  private readonly services: Services;
+  private readonly cancellation: RequestAuth['cancellation'];
+  private made: Loaders | undefined;
 
   /**
    * @param cancellation aborts when the client has disconnected or the request's deadline has passed; its reason is the error to report.
@@ -99,19 +93,19 @@ export class Context {
     cancellation: RequestAuth['cancellation'],
     metadata = new ResponseMetadata(),
   ) {
-    const { teams, exports, keywordSuggestionPath, capabilities } = services;
-    this.state = { services, identity, cancellation, loaders: undefined };
+    this.identity = identity;
     this.metadata = metadata;
-    this.teams = teams.current;
-    this.exports = exports;
-    this.keywordSuggestionPath = keywordSuggestionPath;
-    this.capabilities = capabilities;
-    this.session = identity.session;
+    this.teams = services.teams.current;
+    this.exports = services.exports;
+    this.keywordSuggestionPath = services.keywordSuggestionPath;
+    this.capabilities = services.capabilities;
+    this.services = services;
+    this.cancellation = cancellation;
   }
 
   /** Undefined if the request carries no credential. @throws Unauthenticated if it carries one that is no longer valid. */
   get credentialIfAny(): Credential | undefined {
-    const { credential } = this.state.identity;
+    const { credential } = this.identity;
     if (credential instanceof Unauthenticated) throw credential;
     return credential;
   }
@@ -123,33 +117,28 @@ export class Context {
     throw new Unauthenticated();
   }
 
-  get identity(): RequestIdentity {
-    return this.state.identity;
-  }
-
   /** @throws Unauthenticated, as `credential` does. */
   get loaders() {
-    this.state.loaders ??= new Loaders(this.state.services, this.auth);
-    return this.state.loaders;
+    this.made ??= new Loaders(this.services, this.auth);
+    return this.made;
   }
 
   /** Starts the source of a subscription. It ends when the context's signal aborts. @throws Unauthenticated, as `credential` does. */
   watch<T>(feed: (services: Services, auth: RequestAuth) => T): T {
-    return feed(this.state.services, this.auth);
+    return feed(this.services, this.auth);
   }
 
   /** @throws Unauthenticated, as `credential` does. */
   get writer() {
-    const { auth, state } = this;
+    const { auth, services } = this;
     return {
       // After a write, what the request has loaded may be outdated.
-      write: <T>(write: Write<T>) => sendWrite(state.services, auth, write).finally(() => (state.loaders = undefined)),
+      write: <T>(write: Write<T>) => sendWrite(services, auth, write).finally(() => (this.made = undefined)),
     };
   }
 
   private get auth(): RequestAuth {
-    const { credential, metadata } = this;
-    const { services, identity, cancellation } = this.state;
+    const { credential, metadata, services, identity, cancellation } = this;
     return { credential, scope: identity.scope ?? services.scopeOf(credential), cancellation, metadata };
   }
 }

@@ -24,7 +24,7 @@ export const sessionsResolvers: Resolvers = {
     },
   },
   Mutation: {
-    async signIn(_, { input }, { session, teams, metadata }) {
+    async signIn(_, { input }, { identity: { session }, teams, metadata }) {
       const email = plainText(input.email.trim(), 'input.email', maxEmailLength);
       const password = wholeText(input.password, 'input.password');
       if (password === '' || password.length > maxPasswordLength) {
@@ -32,7 +32,7 @@ export const sessionsResolvers: Resolvers = {
       }
       return { viewer: viewerOf(await session.begin(email, password, metadata), teams) };
     },
-    async signOut(_, __, { session }) {
+    async signOut(_, __, { identity: { session } }) {
       await session.end();
       return { viewer: null };
     },

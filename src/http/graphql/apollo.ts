@@ -144,11 +144,11 @@ function createApolloPlugin(
   { schema, services, documentChecks, executePlanned }: GraphqlRouteDeps,
   format: (formatted: GraphQLFormattedError, error: unknown, requestId: string) => GraphQLFormattedError,
 ): ApolloServerPlugin<Context> {
-  const formatAll = (errors: readonly GraphQLError[], { metadata, session }: Context) =>
+  const formatAll = (errors: readonly GraphQLError[], { metadata, identity }: Context) =>
     errors.map(error => {
       const cause = causeOf(error);
       // The service would refuse the credential in the session's cookie again each time.
-      if (cause instanceof Unauthenticated && cause.upstream !== undefined) session.expire();
+      if (cause instanceof Unauthenticated && cause.upstream !== undefined) identity.session.expire();
       return format(error.toJSON(), error, metadata.operation.id);
     });
   return {

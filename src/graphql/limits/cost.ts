@@ -12,8 +12,10 @@ import {
   getDirectiveValues,
   getNamedType,
   getNullableType,
+  isAbstractType,
   isEnumType,
   isInputObjectType,
+  isInterfaceType,
   isIntrospectionType,
   isListType,
   isObjectType,
@@ -78,20 +80,21 @@ const noCost: FieldCost = { calls: 0 };
 function introspectionLengths(schema: GraphQLSchema): Readonly<Record<string, number>> {
   const types = Object.values(schema.getTypeMap());
   const directives = schema.getDirectives();
-  const fields = types.flatMap(type => ('getFields' in type ? Object.values<object>(type.getFields()) : []));
-  const args = fields.flatMap(field => ('args' in field ? (field.args as readonly unknown[]) : []));
-  const inputs = types.filter(isInputObjectType).flatMap(type => Object.keys(type.getFields()));
-  const values = types.filter(isEnumType).flatMap(type => type.getValues());
+  const fieldsOf = (type: GraphQLNamedType) =>
+    isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : [];
+  const fields = types.flatMap(fieldsOf);
+  const ofTypes = (partsOf: (type: GraphQLNamedType) => readonly object[]) =>
+    types.flatMap(partsOf).length / types.length;
   return {
     '__Schema.types': types.length,
     '__Schema.directives': directives.length,
-    '__Directive.args': directives.flatMap(directive => directive.args).length / directives.length,
-    '__Type.fields': (fields.length - inputs.length) / types.length,
-    '__Field.args': args.length / (fields.length - inputs.length),
-    '__Type.inputFields': inputs.length / types.length,
-    '__Type.enumValues': values.length / types.length,
-    '__Type.interfaces': 0.1,
-    '__Type.possibleTypes': 0.05,
+    '__Directive.args': directives.flatMap(({ args }) => args).length / directives.length,
+    '__Type.fields': ofTypes(fieldsOf),
+    '__Field.args': fields.flatMap(({ args }) => args).length / fields.length,
+    '__Type.inputFields': ofTypes(type => (isInputObjectType(type) ? Object.values(type.getFields()) : [])),
+    '__Type.enumValues': ofTypes(type => (isEnumType(type) ? type.getValues() : [])),
+    '__Type.interfaces': ofTypes(type => ('getInterfaces' in type ? type.getInterfaces() : [])),
+    '__Type.possibleTypes': ofTypes(type => (isAbstractType(type) ? schema.getPossibleTypes(type) : [])),
     // Half of the types of fields are lists or non-null, and few of them have more than three such wrappers.
     '__Type.ofType': 0.5,
   };

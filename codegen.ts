@@ -1,4 +1,12 @@
+import { readFileSync } from 'node:fs';
 import type { CodegenConfig } from '@graphql-codegen/cli';
+import { callsTableAsMarkdown } from './test/support/calls-table.js';
+
+/** `docs/cost.md` with the tested table of calls. */
+function costPage(): string {
+  const page = readFileSync('docs/cost.md', 'utf8');
+  return page.replace(/(?<=<!-- calls -->\n)[\s\S]*(?=\n<!-- \/calls -->)/, () => callsTableAsMarkdown());
+}
 
 /**
  * Writes the types of the schema, and those of its resolvers, which know the models. A non-null field that its model does not have must have a resolver, or the build fails. A nullable field
@@ -22,6 +30,7 @@ const config: CodegenConfig = {
     },
   },
   generates: {
+    'docs/cost.md': { plugins: [{ add: { content: costPage() } }] },
     'src/generated/schema-types.ts': { plugins: ['typescript'] },
     'src/generated/resolver-types.ts': {
       plugins: [{ add: { content: "import type * as Types from './schema-types.js';" } }, 'typescript-resolvers'],

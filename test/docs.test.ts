@@ -22,7 +22,6 @@ import {
 import { readExamples } from '../src/http/graphiql/graphiql.js';
 import { documentErrors } from '../src/http/mask-error.js';
 import { startSandbox } from '../src/sandbox/server.js';
-import { callsTableAsMarkdown } from './support/calls-table.js';
 import { startGateway } from './support/gateway.js';
 
 const read = (file: string) => readFileSync(file, 'utf8');
@@ -235,11 +234,6 @@ test.each(['2027-01-01T00:00:01.000Z', '2028-02-29T23:59:59.000Z'])(
     }
   },
 );
-
-test('docs/cost.md shows the tested table of calls', () => {
-  const page = readFileSync(new URL('../docs/cost.md', import.meta.url), 'utf8');
-  expect(section('calls', page)).toBe(callsTableAsMarkdown());
-});
 
 test('comments cite sections of docs/upstream-api.md that exist', () => {
   const page = readFileSync(new URL('../docs/upstream-api.md', import.meta.url), 'utf8');

@@ -1,3 +1,5 @@
+// Every error of the gateway: its code, its HTTP status, and what a client sees of it.
+
 /** The codes of the gateway's own errors in `extensions.code`, with the HTTP status if one rejects a whole request. `http/mask-error.ts` has further codes. */
 const statusOf = {
   BAD_USER_INPUT: 400,

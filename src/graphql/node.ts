@@ -1,5 +1,4 @@
-/** `Node` and its identifiers: how they are made and read, and the queries that find an object again. */
-
+// `Node` and its identifiers: how they are made and read, and the queries that find an object again.
 import { type GraphQLResolveInfo, Kind } from 'graphql';
 import { BadUserInput } from '../errors.js';
 import type { MaybePromise } from '../lib/run.js';

@@ -1,5 +1,4 @@
-/** The memory that requests and responses take in this process: how much each client holds, and what is refused because there is no room. */
-
+// The memory that requests and responses take in this process: how much each client holds, and what is refused because there is no room.
 import { getHeapStatistics } from 'node:v8';
 import { Overloaded, QueryTooComplex, RateLimited } from '../errors.js';
 import { heapLimit } from './heap.js';
@@ -161,7 +160,7 @@ export class Claim {
 
   /** Counts this many bytes besides everything counted before. @throws as `reserve` does. */
   reserveMore(bytes: number): void {
-    this.#resize(this.#bytes + bytes);
+    this.reserve(this.#bytes + bytes);
   }
 
   /** Counts a response of this length, in bytes, in place of everything counted before. @throws QueryTooComplex above `perResponse`; Overloaded, RateLimited. */
@@ -171,14 +170,20 @@ export class Claim {
     this.reserve(bytes < countThreshold ? 0 : bytes);
   }
 
-  /** Counts this many bytes in place of everything counted before. @throws Overloaded, RateLimited if there is no room. */
-  reserve(bytes: number): void {
-    this.#resize(bytes);
+  /**
+   * Counts this many bytes in place of everything counted before. @returns by how many the claim has grown.
+   * @throws Overloaded, RateLimited if there is no room, where they must fit.
+   */
+  reserve(bytes: number, mustFit = true): number {
+    const growth = this.#isReleased ? 0 : bytes - this.#bytes;
+    if (growth !== 0) this.#budget.change(this.#owner, growth, mustFit);
+    this.#bytes += growth;
+    return growth;
   }
 
   /** Counts this many bytes, even if there is no room. Returns whether there was room. */
   force(bytes: number): boolean {
-    const growth = this.#resize(bytes, false);
+    const growth = this.reserve(bytes, false);
     return growth <= 0 || this.#budget.held <= this.#budget.bounds.total;
   }
 
@@ -203,14 +208,6 @@ export class Claim {
   release(): void {
     this.force(0);
     this.#isReleased = true;
-  }
-
-  /** Returns by how many bytes the claim has grown. */
-  #resize(bytes: number, mustFit = true): number {
-    const growth = this.#isReleased ? 0 : bytes - this.#bytes;
-    if (growth !== 0) this.#budget.change(this.#owner, growth, mustFit);
-    this.#bytes += growth;
-    return growth;
   }
 }
 

@@ -1,3 +1,5 @@
+// When work runs: at once or later, once for many callers, in turns of clients, and so much of it at a time.
+
 /** A queue in which clients take turns: each has so many items in a row, its oldest first. */
 class FairQueue<T> {
   readonly #itemsInTurn: number;

@@ -4,9 +4,9 @@ import type { GraphQLSchema } from 'graphql';
 import { Reloadable } from './config/values.js';
 import { shortHash } from './data/shared-store.js';
 import { createPlanExecutor } from './graphql/executor/execute.js';
-import { prepareKnownDocuments } from './graphql/known-documents.js';
 import { createDocumentChecks } from './graphql/limits/document-checks.js';
 import { createTrustedDocuments } from './graphql/limits/documents.js';
+import { prepareTrustedDocuments } from './graphql/trusted-documents.js';
 import { createRequestAdmission, type RequestAdmission } from './http/admission.js';
 import { createAuthentication } from './http/authentication.js';
 import { type Connections, createConnections } from './http/connections.js';
@@ -82,7 +82,7 @@ function createPipeline(deps: ServerDeps, sdl: string) {
   const { operations, allowMutations } = config.mcp;
   const tools =
     operations === undefined ? undefined : readToolOperations(operations, { schema, documentChecks, allowMutations });
-  const isPrepared = prepareKnownDocuments({
+  const isPrepared = prepareTrustedDocuments({
     manifest: config.persistedDocuments.mode === 'off' ? undefined : documents,
     documentChecks,
     warn: line => log.warn(line),

@@ -11,7 +11,6 @@ import { createTeams } from '../src/auth/teams.js';
 import { readConfig } from '../src/config/config.js';
 import { Reloadable } from '../src/config/values.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
-import { prepareKnownDocuments } from '../src/graphql/known-documents.js';
 import { createDocumentChecks } from '../src/graphql/limits/document-checks.js';
 import {
   createDocumentStore,
@@ -19,6 +18,7 @@ import {
   type Manifest,
   maxDocumentText,
 } from '../src/graphql/limits/documents.js';
+import { prepareTrustedDocuments } from '../src/graphql/trusted-documents.js';
 import { createUntrustedReport } from '../src/http/request-telemetry.js';
 import { newOperationInfo } from '../src/observability/operation-info.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -174,7 +174,7 @@ describe('the documents of the operator', () => {
     const manifest = new Reloadable<Manifest>(() => manifestOf(texts()));
     const documentChecks = checksOver(schema, createTrustedDocuments('only', manifest));
     const parsed = jest.spyOn(documentChecks, 'parse');
-    const isPrepared = prepareKnownDocuments({ manifest, documentChecks, warn() {} });
+    const isPrepared = prepareTrustedDocuments({ manifest, documentChecks, warn() {} });
     return { manifest, read: (text: string) => documentChecks.read('client', text), parsed, isPrepared };
   }
 

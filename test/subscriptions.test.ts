@@ -8,7 +8,7 @@ import type { RequestState } from '../src/http/request-state.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
 import type { Sandbox } from '../src/sandbox/server.js';
 import type { Executor } from '../src/subscriptions/executor.js';
-import type { Operation } from '../src/subscriptions/operations.js';
+import type { Operation } from '../src/subscriptions/operation.js';
 import { createSharedExecution, type Listener } from '../src/subscriptions/shared-execution.js';
 import { type SubscriptionBounds, Subscriptions } from '../src/subscriptions/subscriptions.js';
 import { WebSocketConnection } from '../src/subscriptions/websocket-connection.js';

@@ -153,8 +153,8 @@ function valueMessage(schema: GraphQLSchema, message: string, given: readonly st
   const object = schema.getType(oneOf);
   if (!isInputObjectType(object)) return withoutValue(message);
   const members = Object.keys(object.getFields());
-  const known = members.filter(member => given.includes(member));
-  return `"${oneOf}" takes exactly one member, but was given ${known.join(' and ') || 'none'}. Did you mean ${choice(members)}?`;
+  const both = members.filter(member => given.includes(member));
+  return `"${oneOf}" takes exactly one member, but was given ${both.join(' and ') || 'none'}. Did you mean ${choice(members)}?`;
 }
 
 /** `valueMessage` for an error that validation finds in a document. */

@@ -24,7 +24,6 @@ import { distinctDomains, domainKey } from '../lib/domain.js';
 import { oncePerValue } from '../lib/run.js';
 import { boundedList, type ListCoordinate } from './list-bounds.js';
 
-const minPageSize = 1;
 /** The most items of one page, here and in the service (docs/upstream-api.md: GET events). */
 export const maxPageSize = 100;
 /** The number of items of a page if the client does not say how many. */
@@ -35,10 +34,8 @@ const domainName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-
 /** The size of a page. @throws BadUserInput outside 1 to `max`. */
 export function pageSize(first: number | null | undefined, argument = 'first', max = maxPageSize): number {
   const size = first ?? defaultPage;
-  if (size < minPageSize || size > max) {
-    throw new BadUserInput(argument, `must be between ${minPageSize} and ${max}`);
-  }
-  return size;
+  if (size >= 1 && size <= max) return size;
+  throw new BadUserInput(argument, `must be between 1 and ${max}`);
 }
 
 /** Whether a text can be an observation's identifier. It must not change the path of the address that it becomes part of. */

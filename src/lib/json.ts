@@ -175,14 +175,14 @@ interface FlatArray {
   readonly to: number;
 }
 
-const nothing = Buffer.from('null');
+const nullBytes = Buffer.from('null');
 
 /** A body with each of these arrays replaced by null, so that unwanted numbers are never parsed. */
 export function cutNumberArrays(body: Buffer, arrays: readonly FlatArray[]): Buffer {
   const parts: Buffer[] = [];
   let kept = 0;
   for (const { from, to } of arrays) {
-    parts.push(body.subarray(kept, from), nothing);
+    parts.push(body.subarray(kept, from), nullBytes);
     kept = to + 1;
   }
   return parts.length === 0 ? body : Buffer.concat([...parts, body.subarray(kept)]);

@@ -23,7 +23,7 @@ const nameMs = 5_000;
 const patienceMs = 250;
 
 /** What each name had last. */
-const known = new LRUCache<string, Addresses>({ max: 1_000 });
+const last = new LRUCache<string, Addresses>({ max: 1_000 });
 const running = new Map<string, Promise<Addresses>>();
 
 /**
@@ -37,11 +37,11 @@ export async function resolveHost(hostname: string): Promise<Addresses> {
   if (/(^|\.)localhost$/.test(name)) return addressesOf(['127.0.0.1', '::1']);
   const asked = running.get(hostname) ?? ask(hostname).finally(() => running.delete(hostname));
   running.set(hostname, asked);
-  const last = known.get(hostname);
-  if (last === undefined) return asked;
-  return Promise.race([asked, pause(patienceMs, last, { ref: false })]).catch(error => {
+  const before = last.get(hostname);
+  if (before === undefined) return asked;
+  return Promise.race([asked, pause(patienceMs, before, { ref: false })]).catch(error => {
     if (error.code === dns.NOTFOUND) throw error;
-    return last;
+    return before;
   });
 }
 
@@ -89,7 +89,7 @@ async function ask(hostname: string): Promise<Addresses> {
       const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
       const found = addressesOf(answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : [])));
       if (found.length > 0) {
-        known.set(hostname, found);
+        last.set(hostname, found);
         return found;
       }
       const codes = answers.flatMap(answer => (answer.status === 'rejected' ? [answer.reason.code] : []));

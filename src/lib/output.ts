@@ -18,8 +18,8 @@ export let linesLost = 0;
 
 /** Standard output (1) or standard error (2). */
 export function output(descriptor: Descriptor): ReturnType<typeof destination> {
-  const known = opened.get(descriptor);
-  if (known !== undefined) return known;
+  const open = opened.get(descriptor);
+  if (open !== undefined) return open;
   const stream = destination({ dest: ownDescriptor(descriptor), sync: false, maxLength: maxUnwritten });
   let times = 0;
   stream.on('drop', () => {

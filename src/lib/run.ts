@@ -69,12 +69,12 @@ export function oncePerValue<V extends object, T, Given = void>(
 ): (value: V, given: Given) => T {
   const made = new WeakMap<V, { readonly result: T }>();
   return (value, given) => {
-    let known = made.get(value);
-    if (known === undefined) {
-      known = { result: make(value, given) };
-      made.set(value, known);
+    let entry = made.get(value);
+    if (entry === undefined) {
+      entry = { result: make(value, given) };
+      made.set(value, entry);
     }
-    return known.result;
+    return entry.result;
   };
 }
 

@@ -219,7 +219,7 @@ export function createOperationNames(
 
 /** Returns a label itself if it is one of the known ones, else `other`. */
 function createRecentLabels(forget: (label: string) => void) {
-  const known = new LRUCache<string, true>({
+  const labels = new LRUCache<string, true>({
     ...{ max: maxNames, ttl: keptForMs, ttlResolution: 0, perf: Date },
     // One that was not used for a day stays until another needs its place.
     ...{ allowStale: true, noDeleteOnStaleGet: true },
@@ -227,15 +227,15 @@ function createRecentLabels(forget: (label: string) => void) {
   });
 
   return (label: string, isSuccess: boolean, isAccepted: boolean): string => {
-    if (known.get(label)) {
-      if (isSuccess) known.set(label, true);
+    if (labels.get(label)) {
+      if (isSuccess) labels.set(label, true);
       return label;
     }
     if (!isSuccess || !isAccepted || reserved.has(label)) return 'other';
-    if (known.size === maxNames) known.purgeStale();
-    if (known.size === maxNames) return 'other';
+    if (labels.size === maxNames) labels.purgeStale();
+    if (labels.size === maxNames) return 'other';
     // A copy, because a substring keeps the whole document in memory.
-    known.set(Buffer.from(label).toString(), true);
+    labels.set(Buffer.from(label).toString(), true);
     return label;
   };
 }

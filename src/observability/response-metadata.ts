@@ -75,15 +75,6 @@ export class ResponseMetadata {
   }
 }
 
-/** Adds `extensions.stale` to a response, and the reports that its client requested. */
-export function addResponseMetadata(
-  response: { extensions?: Record<string, unknown> | undefined },
-  metadata: ResponseMetadata,
-): void {
-  const extensions = responseExtensions(metadata);
-  if (extensions !== undefined) response.extensions = { ...response.extensions, ...extensions };
-}
-
 /** What a response says about itself: `stale`, and the reports that its client requested. Undefined if that is nothing. */
 export function responseExtensions(metadata: ResponseMetadata): Record<string, unknown> | undefined {
   const { stale, upstreamCalls, reports } = metadata;

@@ -18,8 +18,8 @@ import {
   outcomeOfErrors,
   overloadedOutcome,
 } from '../observability/operation-info.js';
-import { addResponseMetadata, ResponseMetadata } from '../observability/response-metadata.js';
-import type { Operation } from './operations.js';
+import { ResponseMetadata, responseExtensions } from '../observability/response-metadata.js';
+import type { Operation } from './operation.js';
 
 export interface ExecutorDeps
   extends Pick<GraphqlRouteDeps, 'schema' | 'services' | 'executePlanned' | 'deadlineMs' | 'introspection' | 'budget'> {
@@ -104,9 +104,8 @@ function createExecution(deps: ExecutorDeps) {
         client: services.acceptedScopes.turnOf(identity.scope),
       });
       const masked = errors?.map(error => mask(error, metadata.operation.id));
-      const outcome: Outcome = { data, ...(masked && { errors: masked }) };
-      addResponseMetadata(outcome, metadata);
-      return outcome;
+      const extensions = responseExtensions(metadata);
+      return { data, ...(masked && { errors: masked }), ...(extensions && { extensions }) };
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);

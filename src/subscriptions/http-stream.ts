@@ -5,7 +5,7 @@ import type { Identity } from '../http/authentication.js';
 import { stateOf } from '../http/request-state.js';
 import { bytesOfValue, type Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
-import type { Operation } from './operations.js';
+import type { Operation } from './operation.js';
 import { type OperationHost, RunningOperation } from './running-operation.js';
 import { type Outlet, SendBuffer } from './send-buffer.js';
 import type { Subscriptions } from './subscriptions.js';

@@ -6,7 +6,7 @@ import { stateOf } from '../http/request-state.js';
 import { Refused } from '../http/web-safety.js';
 import { requestedReports } from '../observability/response-metadata.js';
 import type { HttpStreams, StreamFormat } from './http-stream.js';
-import { type OperationRequest, operationRequest } from './operations.js';
+import { type OperationRequest, operationRequest } from './operation.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** GraphQL over Server-Sent Events, distinct connections mode. */

@@ -4,7 +4,7 @@ import type { RawCredentials } from '../auth/credentials.js';
 import { BadUserInput, Forbidden, GatewayError, QueryTooComplex, RateLimited, Unauthenticated } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
 import { ownStrings } from '../lib/json.js';
-import { members, operationRequest } from './operations.js';
+import { members, operationRequest } from './operation.js';
 
 /** The sub-protocol of GraphQL over WebSocket. */
 export const protocol = 'graphql-transport-ws';

@@ -5,7 +5,7 @@ import type { Identity } from '../http/authentication.js';
 import { bytesOfValue, type Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import type { Failure } from './executor.js';
-import type { Operation } from './operations.js';
+import type { Operation } from './operation.js';
 import { framed, type SendBuffer, slowBytes } from './send-buffer.js';
 import type { EncodedResult, Listener } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';

@@ -12,7 +12,7 @@ import type { RequestTelemetry } from '../http/request-telemetry.js';
 import type { Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import type { Executor, ExecutorDeps } from './executor.js';
-import type { Operation, OperationRequest } from './operations.js';
+import type { Operation, OperationRequest } from './operation.js';
 import { createSharedExecution, type Listener, type SharedExecution } from './shared-execution.js';
 
 /** How much one client may have open at a time, and how long it may take, in milliseconds; unless a test sets others. */

@@ -8,7 +8,7 @@ import type { ConnectionTelemetry } from '../http/request-telemetry.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { Bulkhead } from '../lib/run.js';
 import { type ClientApp, clientAppOf } from '../observability/operation-info.js';
-import type { Operation, OperationRequest } from './operations.js';
+import type { Operation, OperationRequest } from './operation.js';
 import {
   closeCodes,
   closeFor,

@@ -95,9 +95,7 @@ class Delivery {
 
   begin(deferred: readonly DeferredObject[]): PartInProgress['pending'] {
     this.#announce(this.#add(deferred));
-    const { pending } = this.#part;
-    this.#part = emptyPart();
-    return pending;
+    return this.#takePart().pending ?? [];
   }
 
   async *parts(): AsyncGenerator<LaterPart, void> {

@@ -6,7 +6,6 @@ import {
   type GraphQLSchema,
   getOperationAST,
   getVariableValues,
-  type OperationDefinitionNode,
   OperationTypeNode,
   visit,
 } from 'graphql';
@@ -43,6 +42,7 @@ const maxCachedFields = 20_000;
  * variable that is null.
  */
 export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
+  /** By one operation of a document, and what is left out of it. */
   const plans = new LRUCache<string, OperationPlan>({ maxSize: maxCachedFields, sizeCalculation: ({ size }) => size });
   let lastNumber = 0;
   const partsOf = oncePerValue((document: DocumentNode) => {
@@ -64,7 +64,7 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     if (values.includes(null)) return undefined;
 
     const isDeferred = defers && hasDefer;
-    const key = keyOf(parts, operation, isDeferred, values);
+    const key = `${parts.number} ${operation.name?.value} ${isDeferred} ${values}`;
     const plan = () => planOperation({ schema, fragments, operation, variables }, isDeferred);
     return andThen(plans.get(key) ?? runYielding(client, plan), planned => {
       plans.set(key, planned);
@@ -75,14 +75,6 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     });
   };
 }
-
-/** What a plan is for: one operation of a document, and what is left out of it. */
-const keyOf = (
-  { number }: { readonly number: number },
-  { name }: OperationDefinitionNode,
-  defers: boolean,
-  values: readonly unknown[],
-) => `${number} ${name?.value} ${defers} ${values}`;
 
 /** Executes an operation by a plan, or with graphql-js. The result has its first errors, and one that stands for the others. */
 export const executeOperation = (

@@ -99,7 +99,7 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
   const { schema, documentText, introspection, teams, statisticsLimit } = deps;
   costsOf(schema);
   const parseText = createDocumentParser(schema, introspection);
-  const known = createDocumentStore();
+  const store = createDocumentStore();
   const costs = new WeakMap<OperationDefinitionNode, OperationCost>();
   const deprecatedUses = createDeprecations(schema);
 
@@ -113,18 +113,18 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
         claim?.reserveMore(bytesOfDocument(text));
         try {
           const document = parseText(text);
-          known.set(text, document);
+          store.set(text, document);
           return document;
         } catch (error) {
-          known.set(text, error as Error);
+          store.set(text, error as Error);
           throw error;
         }
       };
-      const found = known.get(text) ?? runYielding(client, readNow);
+      const found = store.get(text) ?? runYielding(client, readNow);
       if (found instanceof Error) throw found;
       return found;
     },
-    keep: known.keep,
+    keep: store.keep,
     /**
      * @param info gets what is found out: the operation's name and type, the estimated upstream calls, also if it is refused for them, and deprecated uses.
      * @throws QueryTooComplex if the operation could cause too many upstream calls, or too much work in the gateway; GraphQLError if the document does not
@@ -269,17 +269,17 @@ function notOnRootFields(context: ValidationContext): ASTVisitor {
 }
 
 function uniqueLabels(context: ValidationContext): ASTVisitor {
-  const known = new Set<string>();
+  const labels = new Set<string>();
   return {
     Directive(node) {
       const label = node.arguments?.find(({ name }) => name.value === 'label')?.value;
       if (node.name.value !== 'defer' || label === undefined || label.kind === Kind.NULL) return;
       const isStatic = label.kind === Kind.STRING;
-      if (!isStatic || known.has(label.value)) {
+      if (!isStatic || labels.has(label.value)) {
         const message = `The label of "@defer" must be ${isStatic ? 'unique' : 'a string, not a variable'}.`;
         context.reportError(new GraphQLError(message, { nodes: node }));
       }
-      if (isStatic) known.add(label.value);
+      if (isStatic) labels.add(label.value);
     },
   };
 }

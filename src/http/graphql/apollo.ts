@@ -15,7 +15,7 @@ import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
 import { type ResponseBytes, responseBytes } from '../../graphql/response-text.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import { outcomeOfErrors } from '../../observability/operation-info.js';
-import { addResponseMetadata, ResponseMetadata, requestedReports } from '../../observability/response-metadata.js';
+import { ResponseMetadata, requestedReports, responseExtensions } from '../../observability/response-metadata.js';
 import type { Authentication } from '../authentication.js';
 import { causeOf, errorsIn, maskError } from '../mask-error.js';
 import { type RequestState, stateOf } from '../request-state.js';
@@ -124,7 +124,8 @@ const inPlaceOfData = (data: WrittenResponse | MultipartResponse, headers = new 
   body: { kind: 'single', singleResult: { data: data as never } },
 });
 
-type FormattedResult = Parameters<typeof addResponseMetadata>[0] & {
+type FormattedResult = {
+  extensions?: Record<string, unknown> | undefined;
   readonly errors?: readonly GraphQLFormattedError[] | undefined;
 };
 
@@ -132,7 +133,8 @@ type FormattedResult = Parameters<typeof addResponseMetadata>[0] & {
 function complete(result: FormattedResult, metadata: ResponseMetadata): void {
   const { operation } = metadata;
   if (operation.type !== 'query' || result.errors !== undefined) metadata.forbidCaching();
-  addResponseMetadata(result, metadata);
+  const extensions = responseExtensions(metadata);
+  if (extensions !== undefined) result.extensions = { ...result.extensions, ...extensions };
   operation.outcome = outcomeOfErrors(result.errors);
 }
 

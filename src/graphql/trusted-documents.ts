@@ -6,7 +6,7 @@ import { operationsNamedIn } from '../observability/operation-info.js';
 import type { DocumentChecks } from './limits/document-checks.js';
 import type { Manifest } from './limits/documents.js';
 
-interface KnownDocumentsDeps {
+interface TrustedDocumentsDeps {
   /** Undefined: none is trusted. */
   readonly manifest: Reloadable<Manifest> | undefined;
   readonly documentChecks: Pick<DocumentChecks, 'parse' | 'keep'>;
@@ -22,9 +22,9 @@ const operator = 'operator';
  * gateway answers requests.
  * @returns whether those of the start are read.
  */
-export function prepareKnownDocuments({ manifest, documentChecks, warn }: KnownDocumentsDeps): () => boolean {
+export function prepareTrustedDocuments({ manifest, documentChecks, warn }: TrustedDocumentsDeps): () => boolean {
   let isPrepared = manifest === undefined;
-  let known: ReadonlyMap<string, DocumentNode> = new Map();
+  let prepared: ReadonlyMap<string, DocumentNode> = new Map();
 
   function read(hash: string, text: string): DocumentNode | undefined {
     try {
@@ -37,14 +37,14 @@ export function prepareKnownDocuments({ manifest, documentChecks, warn }: KnownD
   }
 
   async function prepareManifest(documents: Manifest): Promise<void> {
-    const before = known;
+    const before = prepared;
     const current = new Map<string, DocumentNode>();
-    known = current;
+    prepared = current;
     documentChecks.keep(current);
     for (const [hash, text] of documents) {
       const document = before.get(text) ?? (await runYielding(operator, () => read(hash, text)));
       // It was read again meanwhile.
-      if (known !== current) return;
+      if (prepared !== current) return;
       if (document !== undefined) current.set(text, document);
     }
   }

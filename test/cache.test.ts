@@ -16,7 +16,6 @@ import { keysOf } from '../src/data/cache/keys.js';
 import { createMemoryTier, freshEntries, type MemoryTier } from '../src/data/cache/tiers.js';
 import { connectRedis, maxQuickBytes, type RedisClient } from '../src/data/redis.js';
 import {
-  Abandoned,
   Forbidden,
   NotFound,
   RateLimited,
@@ -190,24 +189,6 @@ describe.each(allTiers)('a cache of %s', tiers => {
   const cacheHere = async () =>
     cacheOver(tiers === 'memory' ? undefined : await connected(...(cluster?.urls ?? [sharedRedisUrl()])));
 
-  test('loads a value once, then answers from the cache', async () => {
-    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const first = await getOrLoad(cache, scope, lookup('a'), never);
-    expect(first).toMatchObject({ value: { id: 'a #1' }, embeddings: undefined, source: 'network', stale: false });
-    expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ ...first, source: 'memory' });
-    expect(asked).toEqual(['a']);
-    expect(lookedUp).toEqual(['network', 'memory']);
-  });
-
-  test('never answers a scope with a value of another scope', async () => {
-    const [cache, { asked, lookup }] = [await cacheHere(), sourceOf()];
-    const [mine, yours] = [someScope(), someScope()];
-    await getOrLoad(cache, mine, lookup('a'), never);
-    const other = await getOrLoad(cache, yours, lookup('a'), never);
-    expect(other).toMatchObject({ value: { id: 'a #2' }, source: 'network' });
-    expect(asked).toHaveLength(2);
-  });
-
   test('answers a batch in order, each key with its own result', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     await getOrLoad(cache, scope, lookup('known'), never);
@@ -317,14 +298,6 @@ describe.each(allTiers)('a cache of %s', tiers => {
     expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ source: 'network' });
   });
 
-  test('does not cache a missing record without such a lifetime', async () => {
-    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const brief = { lifetime: { ...lifetime, absent: 0 } };
-    const absence = new NotFound('Gone', { status: 404, errorCode: null });
-    await expect(getOrLoad(cache, scope, lookup('a', { ...brief, ...failing(absence) }), never)).rejects.toBe(absence);
-    expect(await getOrLoad(cache, scope, lookup('a', brief), never)).toMatchObject({ source: 'network' });
-  });
-
   test.each([
     new Forbidden('No', { status: 403, errorCode: null }),
     new NotFound('Gone', { status: 404, errorCode: null }),
@@ -360,28 +333,6 @@ describe.each(allTiers)('a cache of %s', tiers => {
     expect(asked).toHaveLength(2);
   });
 
-  test('runs one load for a key at a time', async () => {
-    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const { load, signals, finish } = slowLoad();
-    const first = getOrLoad(cache, scope, lookup('a', { load }), never);
-    await until(() => signals.length === 1);
-    const others = [1, 2, 3].map(() => getOrLoad(cache, scope, lookup('a'), never));
-    const stranger = await getOrLoad(cache, someScope(), lookup('a'), never);
-    expect(stranger).toMatchObject({ source: 'network' });
-    finish();
-    expect(await first).toMatchObject({ value: { id: 'late' }, source: 'network' });
-    for (const other of others) expect(await other).toMatchObject({ value: { id: 'late' }, source: 'flight' });
-    expect(asked).toHaveLength(1);
-  });
-
-  test('rejects all waiters of a failed load, and loads again for the next', async () => {
-    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const down = new UpstreamUnavailable('Down');
-    const calls = [1, 2].map(() => getOrLoad(cache, scope, lookup('a', failing(down)), never));
-    for (const call of await Promise.allSettled(calls)) expect(call).toEqual({ status: 'rejected', reason: down });
-    expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ source: 'network' });
-  });
-
   test('loads again for a waiter that had little of the time of a load that ran out of it', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const late = new UpstreamTimeout('The service did not answer within 2000 ms');
@@ -408,65 +359,6 @@ describe.each(allTiers)('a cache of %s', tiers => {
     }
   });
 
-  test('lets any waiter abort without ending the load of the others', async () => {
-    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const { load, signals, finish } = slowLoad();
-    const leaving = new AbortController();
-    const first = getOrLoad(cache, scope, lookup('a', { load }), leaving.signal);
-    await until(() => signals.length === 1);
-    const other = getOrLoad(cache, scope, lookup('a'), never);
-    const reason = new UpstreamTimeout('The request took too long');
-    leaving.abort(reason);
-    await expect(first).rejects.toBe(reason);
-    expect(signals[0]?.reason).toBeUndefined();
-    finish();
-    expect(await other).toMatchObject({ value: { id: 'late' }, source: 'flight' });
-    expect(asked).toEqual([]);
-  });
-
-  test('aborts a load when its last waiter aborts, and starts another for the next', async () => {
-    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const { load, signals } = slowLoad();
-    const leaving = [new AbortController(), new AbortController()] as const;
-    const first = getOrLoad(cache, scope, lookup('a', { load }), leaving[0].signal);
-    await until(() => signals.length === 1);
-    const second = getOrLoad(cache, scope, lookup('a'), leaving[1].signal);
-    await Promise.resolve();
-    for (const one of leaving) one.abort(new UpstreamTimeout('Late'));
-    await Promise.allSettled([first, second]);
-    expect(signals[0]?.reason).toBeInstanceOf(Abandoned);
-    expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({
-      source: 'network',
-      value: { id: 'a #1' },
-    });
-  });
-
-  test('loads nothing for a request that is aborted already', async () => {
-    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const gone = new Abandoned('The client has gone');
-    await expect(getOrLoad(cache, scope, lookup('a'), AbortSignal.abort(gone))).rejects.toBe(gone);
-    expect(asked).toEqual([]);
-  });
-
-  test('invalidates all values of one tag in every scope, and no others', async () => {
-    const [cache, { lookup }] = [await cacheHere(), sourceOf()];
-    const [mine, yours] = [someScope(), someScope()];
-    const [tag, other] = [`market:${randomUUID()}`, `market:${randomUUID()}`];
-    for (const scope of [mine, yours]) {
-      await loadMany(cache, scope, [lookup('a', { tag }), lookup('b', { tag: other }), lookup('c')], never);
-    }
-    await cache.generations.renew(tag);
-    for (const scope of [mine, yours]) {
-      const again = await loadMany(
-        cache,
-        scope,
-        [lookup('a', { tag }), lookup('b', { tag: other }), lookup('c')],
-        never,
-      );
-      expect(again.map(answer => 'source' in answer && answer.source)).toEqual(['network', 'memory', 'memory']);
-    }
-  });
-
   test('does not serve invalidated values when the source fails', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const tag = `market:${randomUUID()}`;
@@ -485,59 +377,6 @@ describe.each(allTiers)('a cache of %s', tiers => {
     const answer = await getOrLoad(cache, scope, lookup('a', whileDown), never);
     expect(answer).toMatchObject({ value: { id: 'a #1' }, stale: true, freshUntil: 0 });
     expect((await getOrLoad(cache, scope, lookup('a', lasting), never)).value).toEqual({ id: 'a #2' });
-  });
-
-  test('stores nothing for a minute after a write that may still be carried out, even after another write', async () => {
-    const redis = tiers === 'memory' ? undefined : await connected(...(cluster?.urls ?? [sharedRedisUrl()]));
-    const [cache, scope, { lookup }] = [cacheOver(redis), someScope(), sourceOf()];
-    const tag = `market:${randomUUID()}`;
-    const look = () => getOrLoad(cache, scope, lookup('a', { tag }), never);
-    await look();
-    expect((await look()).source).toBe('memory');
-    for (const effect of ['unknown', 'done'] as const) {
-      await (await cache.generations.begin(tag))(effect);
-      for (let time = 0; time < 2; time += 1) expect(await look()).toMatchObject({ source: 'network', freshUntil: 0 });
-    }
-    if (redis === undefined) {
-      const now = performance.now.bind(performance);
-      jest.spyOn(performance, 'now').mockImplementation(() => now() + 61 * second);
-    } else {
-      const key = `mig:generation:${testFleet(redis)}:${tag}`;
-      expect(await redis.ttl(key)).toBeLessThanOrEqual(60);
-      await redis.pexpire(key, 1);
-    }
-    await until(async () => (await look()).source === 'memory');
-    await cache.generations.renew(tag);
-    expect(await look()).toMatchObject({ source: 'network', freshUntil: expect.any(Number) });
-    expect((await look()).source).toBe('memory');
-  });
-
-  test('uses what it had cached before a write only if the write did nothing', async () => {
-    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const tag = `market:${randomUUID()}`;
-    const source = async () => (await getOrLoad(cache, scope, lookup('a', { tag }), never)).source;
-    await source();
-    for (const [effect, expected] of [
-      ['none', ['memory', 'memory']],
-      ['done', ['network', 'memory']],
-    ] as const) {
-      await (await cache.generations.begin(tag))(effect);
-      expect([await source(), await source()]).toEqual(expected);
-    }
-  });
-
-  test('never answers with a load that began before a write', async () => {
-    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const tag = `market:${randomUUID()}`;
-    const { load, signals, finish } = slowLoad({ id: 'before the write' });
-    const before = getOrLoad(cache, scope, lookup('a', { tag, load }), never);
-    await until(() => signals.length === 1);
-    await cache.generations.renew(tag);
-    expect(await getOrLoad(cache, scope, lookup('a', { tag }), never)).toMatchObject({ value: { id: 'a #1' } });
-    finish();
-    expect(await before).toMatchObject({ value: { id: 'before the write' } });
-    await cache.generations.renew(`market:${randomUUID()}`);
-    expect((await getOrLoad(cache, scope, lookup('a', { tag }), never)).value).not.toEqual({ id: 'before the write' });
   });
 });
 
@@ -597,21 +436,6 @@ describe('Redis', () => {
   }
 
   const writesOf = (admin: Redis, keys: number) => until(async () => (await admin.dbsize()) >= keys);
-
-  test('lets another process answer from values that this one loaded', async () => {
-    const { redis, cache, admin } = await ownRedis();
-    const [scope, { lookup }] = [someScope(), sourceOf()];
-    await loadMany(cache, scope, [lookup('a', { embeddings: true }), lookup('b')], never);
-    await writesOf(admin, 3);
-    const elsewhere = cacheOver(redis);
-    const answers = await loadMany(elsewhere, scope, [lookup('a', { embeddings: true }), lookup('b')], never);
-    expect(answers).toMatchObject([
-      { value: { id: 'a #1' }, embeddings: 'numbers', source: 'redis', stale: false },
-      { value: { id: 'b #2' }, embeddings: undefined, source: 'redis', stale: false },
-    ]);
-    expect(await getOrLoad(elsewhere, scope, lookup('a'), never)).toMatchObject({ source: 'memory' });
-    expect(await getOrLoad(elsewhere, someScope(), lookup('a'), never)).toMatchObject({ source: 'network' });
-  });
 
   test('shares missing records and writes with other processes', async () => {
     const { redis, cache, admin } = await ownRedis();
@@ -813,50 +637,6 @@ describe('Redis', () => {
     await untilRedisAnswers(redis, scope, change);
   });
 
-  test.each<[string, Change]>([
-    ['without a tag', {}],
-    ['with a tag', { tag: 'market:7' }],
-  ])('is left alone for a while after it was silent three times; %s', async (_, change) => {
-    const { server, redis, cache } = await ownRedis();
-    const [scope, { lookup }] = [someScope(), sourceOf()];
-    const reads = [jest.spyOn(redis, 'mget'), jest.spyOn(redis, 'eval')];
-    const count = () => reads.reduce((sum, { mock }) => sum + mock.calls.length, 0);
-    server.pause();
-    for (const key of ['a', 'b', 'c']) await getOrLoad(cache, scope, lookup(key, change), never);
-    const before = count();
-    expect(before).toBeGreaterThanOrEqual(2);
-    for (const key of ['d', 'e', 'f']) await getOrLoad(cache, scope, lookup(key, change), never);
-    expect(count()).toBe(before);
-  });
-
-  test('full: requests succeed, and its entries are still used', async () => {
-    const { redis, cache, admin } = await ownRedis(['--maxmemory-policy', 'noeviction']);
-    const [scope, { lookup }] = [someScope(), sourceOf()];
-    await getOrLoad(cache, scope, lookup('before'), never);
-    await writesOf(admin, 1);
-    await admin.config('SET', 'maxmemory', '1');
-    expect(await getOrLoad(cache, scope, lookup('after'), never)).toMatchObject({ source: 'network' });
-    await until(() => faults.includes('SET'));
-    expect(await getOrLoad(cacheOver(redis), scope, lookup('before'), never)).toMatchObject({ source: 'redis' });
-    expect(await admin.dbsize()).toBe(1);
-    const tagged = lookup('tagged', { tag: 'market:7' });
-    expect(await getOrLoad(cache, scope, tagged, never)).toMatchObject({ source: 'network' });
-    await admin.config('SET', 'maxmemory', '0');
-    await untilRedisAnswers(redis, scope);
-  });
-
-  test('emptied: memory entries stay valid, except those with a tag', async () => {
-    const { redis, cache, admin } = await ownRedis();
-    const [scope, { lookup }] = [someScope(), sourceOf()];
-    const lookups = [lookup('a'), lookup('b', { tag: 'market:7' })];
-    await loadMany(cache, scope, lookups, never);
-    await writesOf(admin, 3);
-    await admin.flushall();
-    const answers = await loadMany(cache, scope, lookups, never);
-    expect(answers.map(answer => 'source' in answer && answer.source)).toEqual(['memory', 'network']);
-    await untilRedisAnswers(redis, scope);
-  });
-
   test('unavailable while the source fails: answers come from memory', async () => {
     const { server, redis, cache } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
@@ -883,27 +663,6 @@ describe('Redis', () => {
     expect(asked).toHaveLength(1);
     finish();
     expect((await before).value).toEqual({ id: 'before the write' });
-  });
-
-  test('unavailable at the start delays no request', async () => {
-    const redis = connection('redis://127.0.0.1:1');
-    await answersFromSource(cacheOver(redis), someScope());
-  });
-
-  test('that refuses writes: nothing with a tag is used that it still has', async () => {
-    const { redis, cache, admin } = await ownRedis(['--maxmemory-policy', 'noeviction']);
-    const [scope, { lookup }] = [someScope(), sourceOf()];
-    const elsewhere = cacheOver(redis);
-    const tagged = lookup('a', { tag: 'market:7' });
-    await getOrLoad(cache, scope, tagged, never);
-    await getOrLoad(elsewhere, scope, tagged, never);
-    await admin.config('SET', 'maxmemory', '1');
-    const writing = cache.generations.renew('market:7');
-    expect((await getOrLoad(elsewhere, scope, tagged, never)).source).toBe('network');
-    expect((await getOrLoad(cache, scope, tagged, never)).source).toBe('network');
-    await admin.config('SET', 'maxmemory', '0');
-    await writing;
-    expect((await getOrLoad(elsewhere, scope, tagged, never)).source).toBe('network');
   });
 
   /** The key of a tag's generation. */
@@ -1005,23 +764,6 @@ describe('Redis', () => {
     expect((await look(cache, 'b')).source).toBe('network');
   });
 
-  test('what is polled goes on as before while a write has not ended, and begins anew after one that did something', async () => {
-    const { redis, cache } = await ownRedis();
-    const scope = someScope();
-    const tokenOf = async ({ generations }: Cache) => (await generations.current('jobs:7', scope))?.token;
-    const tokens = () => Promise.all([cache, cacheOver(redis)].map(tokenOf));
-    const before = await tokens();
-    expect(before[0]).toBe(before[1]);
-    for (const effect of ['none', 'unknown'] as const) {
-      const end = await cache.generations.begin('jobs:7');
-      expect(await tokens()).toEqual(before);
-      await end(effect);
-    }
-    const after = await tokens();
-    expect(after[0]).toBe(after[1]);
-    expect(after).not.toEqual(before);
-  });
-
   test.each([
     ['from the start', true],
     ['while it runs', false],
@@ -1063,37 +805,6 @@ describe('Redis', () => {
     const redis = await connected(network.url.replace('http', 'redis'));
     return { network, cache: cacheOver(redis) };
   }
-
-  test.each(['for the first time', 'long after another write could not reach it'])(
-    'reached by all processes but the one that writes, %s: the write waits until no other process uses what was before it',
-    async when => {
-      const { server, cache: elsewhere } = await ownRedis();
-      const { network, cache } = await processWithNetwork(server);
-      const [scope, { lookup }] = [someScope(), sourceOf()];
-      const tagged = lookup('a', { tag: 'market:7' });
-      if (when !== 'for the first time') {
-        network.silence();
-        await cache.generations.begin('market:7');
-        network.restore();
-        const now = performance.now.bind(performance);
-        jest.spyOn(performance, 'now').mockImplementation(() => now() + 5 * second);
-        await until(async () => (await cache.generations.current('market:7')) !== undefined);
-        faults.length = 0;
-      }
-      await getOrLoad(elsewhere, scope, tagged, never);
-      expect((await getOrLoad(elsewhere, scope, tagged, never)).source).toBe('memory');
-      network.silence();
-      let isWritten = false;
-      const writing = cache.generations.renew('market:7').then(() => {
-        isWritten = true;
-      });
-      await until(() => faults.includes('EVAL'));
-      expect(isWritten).toBe(false);
-      network.restore();
-      await writing;
-      expect((await getOrLoad(elsewhere, scope, tagged, never)).source).toBe('network');
-    },
-  );
 
   test('reached again: nothing with a tag is used until every process has had the time to reach it, too', async () => {
     const { server } = await ownRedis();

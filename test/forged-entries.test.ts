@@ -190,26 +190,3 @@ test('A value of another type is replaced, also where it would never expire', as
   await redis.set('mig:count:client', 'text');
   expect(await writes['mig:count:client']?.()).toMatchObject({ consumedPoints: 1 });
 });
-
-test('Gateways in all phases of a rotation of the secret answer alike over one Redis, and find nothing malformed', async () => {
-  const [old, next] = ['o', 'n'].map(letter => letter.repeat(40));
-  const sandbox = await startSandbox();
-  const phases = [`${old}`, `${old},${next}`, `${next},${old}`, `${next}`];
-  const gateways = await Promise.all(
-    phases.map(secrets => startGateway({ sandbox, redisUrl: server.url, env: { SESSION_SECRET: secrets } })),
-  );
-  try {
-    const query = '{ market(id: 1) { name } events(first: 3) { nodes { title } } }';
-    const right = (await gateways[0]?.query(query))?.data;
-    for (const gateway of [...gateways, ...gateways.toReversed()]) {
-      const { data, errors } = await gateway.query(query);
-      expect([data, errors]).toEqual([right, undefined]);
-      expect(await counted(gateway.url, 'gateway_redis_malformed_total')).toBe(0);
-    }
-    // The first secret names whose an entry is: two phases share theirs.
-    expect(sandbox.calls.count('/v2/events-monitor/events')).toBe(2);
-  } finally {
-    await Promise.all(gateways.map(gateway => gateway.close()));
-    await sandbox.close();
-  }
-});

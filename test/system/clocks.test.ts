@@ -1,9 +1,6 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { addressesOn, ask, demoHeaders } from '../support/gateway.js';
+import { addressesOn, ask } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
@@ -70,54 +67,6 @@ describe.each([2 * hour, 25 * hour, -2 * hour, 80])('a gateway whose clock is wr
     const later = await startAhead(0);
     for (const gateway of [right, wrong, later]) {
       for (const cookie of cookies) await until(async () => (await codeOf(gateway, cookie)) === 'UNAUTHENTICATED');
-    }
-  });
-
-  test('sends an export once for each key, and knows which ones run', async () => {
-    const [right, wrong] = await Promise.all([startAhead(0), startAhead(seconds)]);
-    const held: ServerResponse[] = [];
-    let calls = 0;
-    const endpoint = createServer((request, response) => {
-      calls += 1;
-      request.resume();
-      held.push(response);
-    }).listen(0, '127.0.0.1');
-    await once(endpoint, 'listening');
-    try {
-      const send = ({ url }: Running, input: object) =>
-        ask(
-          `${url}/graphql`,
-          `mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) { __typename ... on ExportDelivered { exportId } } }`,
-          { input },
-          demoHeaders,
-        );
-      const name = `clock-${seconds}`;
-      const register =
-        'mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { endpoint { id } } }';
-      const url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/`;
-      const registered = await ask(`${right.url}/graphql`, register, { input: { name, url, description: 'd' } });
-      expect(registered.errors).toBeUndefined();
-      const input = { marketId: '3', endpoint: name, companies: { matching: {} }, idempotencyKey: `key-${seconds}` };
-      const first = send(right, input);
-      await until(() => calls === 1);
-      const status = '{ exports(first: 1) { nodes { outcome } } }';
-      const { data } = await ask(`${wrong.url}/graphql`, status);
-      expect(data?.exports.nodes[0].outcome).toBe('RUNNING');
-      const second = send(wrong, input);
-      await until(() => held.length === 1);
-      held[0]?.writeHead(200, { 'content-type': 'application/json' });
-      held[0]?.end('{"title":"t","message":"m","redirectUrl":null}');
-      const [one, two] = [await first, await second];
-      expect(one.data?.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
-      expect(two.errors?.[0]?.extensions.code ?? two.data?.exportMarketToEndpoint.exportId).toBe(
-        two.errors === undefined ? one.data?.exportMarketToEndpoint.exportId : 'CONFLICT',
-      );
-      const again = await send(wrong, input);
-      expect(again.data?.exportMarketToEndpoint.exportId).toBe(one.data?.exportMarketToEndpoint.exportId);
-      expect(calls).toBe(1);
-    } finally {
-      endpoint.closeAllConnections();
-      endpoint.close();
     }
   });
 

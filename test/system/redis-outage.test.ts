@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { addressesOn, ask, type TestGateway } from '../support/gateway.js';
-import { market, publishMarket, readMarket, recordCallsOf, startPair } from '../support/market-pair.js';
+import { market, publishMarket, recordCallsOf, startPair } from '../support/market-pair.js';
 import { moves } from '../support/moving-redis.js';
 import { buildProgram } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
@@ -18,30 +18,6 @@ afterAll(() => sandbox.close());
 beforeEach(() => sandbox.reset());
 
 const recordCalls = () => recordCallsOf(sandbox);
-
-test('while Redis is away reads come from the service, and a write in that time is not forgotten when it is back', async () => {
-  const redis = await startRedis();
-  [one, other] = await startPair(sandbox, redis.url);
-  try {
-    await one.query(readMarket);
-    await redis.kill();
-    sandbox.calls.clear();
-    expect((await one.query(readMarket)).errors).toBeUndefined();
-    expect((await other.query(readMarket)).errors).toBeUndefined();
-    expect(recordCalls()).toBe(2);
-    expect((await one.query(publishMarket)).errors).toBeUndefined();
-    await redis.restart();
-    await until(async () => {
-      sandbox.calls.clear();
-      await one.query(readMarket);
-      await other.query(readMarket);
-      return recordCalls() === 0;
-    });
-  } finally {
-    await Promise.all([one.close(), other.close()]);
-    await redis.stop();
-  }
-});
 
 test('after a gateway was killed in the middle of a write, no other one answers from before it', async () => {
   let name = 'before';

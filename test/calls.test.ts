@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { pagesFor } from '../src/graphql/connection.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { type CallsRow, callsTable, cursorOf, eventsWith, type Tally } from './support/calls-table.js';
+import { type CallsRow, callsTable, type Tally } from './support/calls-table.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { startWithHeld } from './support/held-service.js';
 import { redisPlaces } from './support/redis-cluster.js';
 import { overSse } from './support/streams.js';
 import { until } from './support/until.js';
-import { eventPage, fakeWire } from './support/wire.js';
 
 /** The service's default window of events depends on the time of day. */
 const noon = () => new Date('2026-03-10T12:00:00.000Z');
@@ -202,89 +200,6 @@ describe('with graphql-cost: 1, a response says what it cost', () => {
     const [{ extensions: refusal }] = errors ?? [];
     expect(refusal).toMatchObject({ code: 'QUERY_TOO_COMPLEX', measure: 'upstream calls' });
     expect(extensions).toEqual({ cost: { estimated: refusal.value, upstreamCalls: 0 } });
-  });
-});
-
-describe('a window over the event list', () => {
-  const list = Array.from({ length: 237 }, (_, index) => ({ _id: `e-${index}` }));
-  const service = fakeWire(({ url }) => {
-    const [page, size] = [Number(url.searchParams.get('page')), Number(url.searchParams.get('pageSize'))];
-    return eventPage(list.slice((page - 1) * size, page * size), list.length);
-  });
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await startGateway({ wire: service.wire });
-  });
-  afterAll(() => gateway.close());
-
-  /** Whether any one page of the service holds the window. */
-  const fitsOnePage = (offset: number, first: number) => {
-    for (let size = first; size <= 100; size += 1) {
-      if (Math.floor(offset / size) === Math.floor((offset + first - 1) / size)) return true;
-    }
-    return false;
-  };
-
-  test('is exact for many offsets and sizes, in one call wherever one page can hold it, else in two', async () => {
-    const offsets = [1, 2, 3, 6, 7, 9, 10, 11, 49, 50, 60, 61, 97, 99, 100, 101, 150, 199, 200, 230, 236, 237, 300];
-    const sizes = [1, 2, 3, 7, 10, 33, 49, 50, 51, 60, 66, 75, 99, 100];
-    const document = `query (${sizes.map(first => `$after${first}: String, $search${first}: String`).join(', ')}) {
-      ${sizes.map(first => `events${first}: events(first: ${first}, after: $after${first}, filter: { search: $search${first} }) { ...window }`).join(' ')}
-    }
-    fragment window on EventConnection {
-      totalCount nodes { id } edges { cursor } pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
-    }`;
-    for (const offset of offsets) {
-      service.calls.length = 0;
-      const variables = sizes.flatMap(first => {
-        // What is searched for keeps one case from answering another out of the cache.
-        const search = `${offset} ${first}`;
-        return [
-          [`search${first}`, search],
-          [`after${first}`, cursorOf(offset - 1, eventsWith(search))],
-        ];
-      });
-      const { data } = await gateway.query(document, Object.fromEntries(variables));
-      const searched = service.calls.map(({ url }) => url.searchParams.get('search'));
-      for (const first of sizes) {
-        const expected = list.slice(offset, offset + first);
-        const cursors = expected.map((_, index) => cursorOf(offset + index, eventsWith(`${offset} ${first}`)));
-        expect([offset, first, data[`events${first}`]]).toEqual([
-          offset,
-          first,
-          {
-            totalCount: list.length,
-            nodes: expected.map(({ _id }) => ({ id: _id })),
-            edges: cursors.map(cursor => ({ cursor })),
-            pageInfo: {
-              hasNextPage: offset + first < list.length,
-              hasPreviousPage: true,
-              startCursor: cursors[0] ?? null,
-              endCursor: cursors.at(-1) ?? null,
-            },
-          },
-        ]);
-        const calls = searched.filter(search => search === `${offset} ${first}`).length;
-        expect([offset, first, calls]).toEqual([offset, first, fitsOnePage(offset, first) ? 1 : 2]);
-      }
-    }
-  });
-
-  test('is planned right for every offset up to 400 and every size', () => {
-    const items = Array.from({ length: 700 }, (_, index) => index);
-    for (let offset = 0; offset <= 400; offset += 1) {
-      for (let first = 1; first <= 100; first += 1) {
-        const parts = pagesFor(offset, first);
-        const got = parts
-          .flatMap(({ page, pageSize, skip }) => items.slice((page - 1) * pageSize, page * pageSize).slice(skip))
-          .slice(0, first);
-        const right =
-          parts.length === (fitsOnePage(offset, first) ? 1 : 2) &&
-          got.length === first &&
-          got.every((item, index) => item === offset + index);
-        if (!right) throw new Error(`Wrong for offset ${offset} and first ${first}: ${JSON.stringify(parts)}`);
-      }
-    }
   });
 });
 

@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -7,7 +6,6 @@ import fc from 'fast-check';
 import { companyListId } from '../src/domains/companies/client.js';
 import { type Esg, esgOf } from '../src/domains/companies/model.js';
 import { nodeId } from '../src/graphql/node.js';
-import { createReceiver } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { cursorOf } from './support/calls-table.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
@@ -228,32 +226,6 @@ describe('a company', () => {
 describe('an export', () => {
   const filter = { actualRevenue: { min: 1_000_000 }, search: 'a' };
   const orderBy = { field: 'NAME', direction: 'DESC' } as const;
-  const scoreOf = (wanted: string) => companies.find(({ domain }) => domain === wanted)?.score ?? 0;
-
-  test('of a filtered, sorted page brings the companies of this page to the receiver, highest scores first', async () => {
-    const printed: string[] = [];
-    const receiver = createReceiver('accept', lines => printed.push(lines));
-    await new Promise<void>(resolve => receiver.listen(0, '127.0.0.1', resolve));
-    try {
-      const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
-      const register = `mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { __typename } }`;
-      const endpoint = { name: 'receiver', url, description: 'The receiver' };
-      expect((await gateway.query(register, { input: endpoint })).errors).toBeUndefined();
-
-      const page = { first: 3, after: cursorOf(4, companyListId('1', { filter, orderBy })), filter, orderBy };
-      const { connection } = await list(page);
-      const send =
-        'mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) { __typename } }';
-      const input = { marketId: '1', endpoint: 'receiver', companies: { visible: page } };
-      const { data } = await gateway.query(send, { input });
-      expect(data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
-      const ranked = domainsOf(connection.nodes).sort((one, other) => scoreOf(other) - scoreOf(one));
-      expect(printed.join()).toContain(`3 companies: ${ranked.join(', ')}\n`);
-    } finally {
-      receiver.close();
-      receiver.closeAllConnections();
-    }
-  });
 
   test.each<[string, (some: string[]) => object, (page: string[], matching: string[], some: string[]) => string[]]>([
     ['all companies', () => ({ matching: {} }), () => domainsOf(companies)],

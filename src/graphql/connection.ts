@@ -58,7 +58,7 @@ interface PagePart {
 }
 
 /** The pages that hold `count` items (1 to 100) from `offset` on: the smallest single page that holds them all, otherwise two neighbors. */
-export function pagesFor(offset: number, count: number): readonly [PagePart, ...PagePart[]] {
+function pagesFor(offset: number, count: number): readonly [PagePart, ...PagePart[]] {
   for (let pageSize = count; pageSize <= maxPageSize; pageSize += 1) {
     const skip = offset % pageSize;
     if (skip + count <= pageSize) return [{ page: (offset - skip) / pageSize + 1, pageSize, skip }];

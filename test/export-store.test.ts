@@ -10,7 +10,7 @@ import { Secret } from '../src/config/values.js';
 import { connectRedis, patient } from '../src/data/redis.js';
 import { createSigner } from '../src/data/signer.js';
 import { openFileStore } from '../src/domains/exports/file-store.js';
-import { type Endpoint, type ExportRecord, statusOf, teamState } from '../src/domains/exports/model.js';
+import { type Endpoint, type ExportRecord, teamState } from '../src/domains/exports/model.js';
 import { createRedisStore } from '../src/domains/exports/redis-store.js';
 import {
   earlierExport,
@@ -18,7 +18,6 @@ import {
   withEndpoint,
   withExport,
   withoutEndpoint,
-  withProgress,
 } from '../src/domains/exports/team-state.js';
 import { createTeamStore, type TeamStore, type TextStore } from '../src/domains/exports/team-store.js';
 import { timeNow } from '../src/lib/clock.js';
@@ -165,11 +164,6 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
     expect({ ...others, endpoints: endpoints.filter(({ name }) => name === 'old') }).toEqual(newer);
   });
 
-  test('is empty for an unknown team', async () => {
-    const { store, team } = await opened();
-    expect(await store.read(team)).toEqual({ endpoints: [], exports: [] });
-  });
-
   test('keeps confirmed changes for the next process, separately for each team', async () => {
     const { open, store, team } = await opened();
     await register(store, team, 'b');
@@ -182,22 +176,6 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
     expect((await next.read(team)).endpoints[0]).toEqual(endpoint('a'));
   });
 
-  test('shows changes of another process', async () => {
-    const { open, store, team } = await opened();
-    const other = await open();
-    await register(store, team, 'a');
-    expect(await names(other, team)).toEqual(['a']);
-    await register(other, team, 'b');
-    expect(await names(store, team)).toEqual(['a', 'b']);
-  });
-
-  test('loses none of many concurrent changes', async () => {
-    const { open, store, team } = await opened();
-    const wanted = Array.from({ length: 20 }, (_, index) => `endpoint ${index}`);
-    await Promise.all(wanted.map(name => register(store, team, name)));
-    expect(await names(await open(), team)).toEqual([...wanted].sort());
-  });
-
   test('changes nothing if the change throws', async () => {
     const { store, team } = await opened();
     await register(store, team, 'a');
@@ -206,18 +184,6 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
       store.change(team, state => ({ value: withoutEndpoint(state, 'b'), result: null })),
     ).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await names(store, team)).toEqual(['a']);
-  });
-
-  test('returns a result without a change', async () => {
-    const { store, team } = await opened();
-    expect(await store.change(team, ({ endpoints }) => ({ result: endpoints.length }))).toBe(0);
-  });
-
-  test('accepts one of several concurrent exports with the same idempotency key', async () => {
-    const { store, team } = await opened();
-    const results = await Promise.allSettled([1, 2, 3].map(() => beginOnce(store, team)));
-    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
-    expect((await store.read(team)).exports).toHaveLength(1);
   });
 
   test('stores at most 8 MB of exports of 24 hours for each team, and drops earlier ones first', async () => {
@@ -234,16 +200,6 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
     await begin(store, team, ended());
     await begin(store, `${team} other` as TeamKey, large(ago(0)));
     expect(await idsOf(await open())).toHaveLength(8);
-  });
-
-  test('records the progress of an export', async () => {
-    const { open, store, team } = await opened();
-    const one = record();
-    await begin(store, team, one);
-    const attempts = [{ startedAt: ago(0), status: 503, fault: null, milliseconds: 12, explanation: 'Why' }];
-    await store.change(team, state => ({ value: withProgress(state, one.id, { attempts }), result: null }));
-    await store.change(team, state => ({ value: withProgress(state, one.id, { outcome: failed }), result: null }));
-    expect((await (await open()).read(team)).exports).toEqual([{ ...one, attempts, outcome: failed }]);
   });
 });
 
@@ -322,12 +278,6 @@ describe('the state of a team', () => {
     const unknown = { ...running, expiresAt: ago(1) };
     expect(earlierExport({ ...empty, exports: [unknown] }, asked)).toBe(unknown);
   });
-
-  test('reports an export without an outcome as RUNNING, and as UNKNOWN once it has expired', () => {
-    expect(statusOf(record())).toBe('RUNNING');
-    expect(statusOf(record({ expiresAt: ago(1) }))).toBe('UNKNOWN');
-    expect(statusOf(ended({ expiresAt: ago(1) }))).toBe('FAILED');
-  });
 });
 
 describe('the file of the export store', () => {
@@ -336,12 +286,6 @@ describe('the file of the export store', () => {
     await register(await storeAt(path), team, 'a');
     expect((await stat(join(path, 'exports.json'))).mode & 0o777).toBe(0o600);
     expect(await readdir(path)).toEqual(['exports.json']);
-  });
-
-  test('is not written before the first change', async () => {
-    const path = await folder();
-    await (await storeAt(path)).read(team);
-    expect(await readdir(path)).toEqual([]);
   });
 
   test.each([
@@ -415,13 +359,6 @@ describe('the file of the export store', () => {
       /^Invalid configuration: DATA_DIR: .*(it is larger than 256 MB|it is not a regular file)$/,
     );
     expect(process.memoryUsage().rss - before).toBeLessThan(300 * 2 ** 20);
-  });
-
-  test('leaves unfinished exports of an earlier process as they are, which may still send them', async () => {
-    const path = await folder();
-    await begin(await storeAt(path), team, record());
-    const next = await storeAt(path);
-    expect((await next.read(team)).exports.map(one => statusOf(one))).toEqual(['RUNNING']);
   });
 
   test('confirms no change that it could not write', async () => {

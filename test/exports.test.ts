@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -135,6 +141,16 @@ interface ReceivedCall {
 
 type Answer = (response: ServerResponse, request: IncomingMessage, count: number) => unknown;
 
+/** The address of a server that listens until the test has ended. */
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  cleanups.push(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
 /** A client's endpoint that notes what arrives and answers as it is told. */
 async function startEndpoint(answer: Answer) {
   const received: ReceivedCall[] = [];
@@ -144,12 +160,14 @@ async function startEndpoint(answer: Answer) {
     received.push({ method, url, headers, body: JSON.parse(bytes), bytes });
     answer(response, request, received.length);
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  cleanups.push(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received };
+  return { url: await listening(server), received };
+}
+
+/** Such an endpoint, which is registered as `crm`. */
+async function startRegistered(answer: Answer, path = '') {
+  const endpoint = await startEndpoint(answer);
+  await register(`${endpoint.url}${path}`);
+  return endpoint;
 }
 
 const json =
@@ -170,7 +188,7 @@ const exportMutation = `mutation ($input: ExportMarketToEndpointInput!) { export
   ... on ExportDelivered { exportId attempts { ...attempt } title message messageText redirectUrl }
   ... on ExportRejected { exportId attempts { ...attempt } title message messageText references { title message url type } }
   ... on ExportFailed { exportId attempts { ...attempt } message outcome } } }
-  fragment attempt on ExportAttempt { startedAt status fault milliseconds }`;
+  fragment attempt on ExportAttempt { startedAt status fault milliseconds explanation }`;
 const exportsQuery = `query ($first: Int, $after: String) { exports(first: $first, after: $after) {
   totalCount pageInfo { hasNextPage endCursor }
   nodes { id startedAt finishedAt by user endpointName marketId selected sent idempotencyKey outcome
@@ -367,8 +385,7 @@ describe('registered endpoints', () => {
   });
 
   test('are part of an export by their name, until they are deleted', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const { exportId: id } = (await send()).data.exportMarketToEndpoint;
     const read = async () =>
       (
@@ -537,8 +554,7 @@ describe('an export', () => {
     ['its companies, of which no CSV file is made either', /markets\/2\/companies$/, 'UPSTREAM_UNAVAILABLE'],
   ])('is not sent with old data of %s while the service fails', async (_, path, csvFault) => {
     await alone();
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     await gateway.query('{ market(id: 2) { name companies { totalCount } } }', {}, admin);
     const now = performance.now.bind(performance);
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + 9 * 60_000);
@@ -558,8 +574,7 @@ describe('an export', () => {
   });
 
   test('sends at most 500 companies, highest scores first, and the total number', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const numbers = `__typename ... on ExportEnding { delivered matching }`;
     const { data } = await gateway.query(
       `mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) { ${numbers} }
@@ -583,8 +598,7 @@ describe('an export', () => {
 
   test('keeps the order of companies with equal scores, and puts those without a score last', async () => {
     await alone();
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const scores = [1, null, 2, 1, 'high', 2];
     const data = scores.map((score, index) => ({ ...companies[0], domain: `c${index}.example`, score }));
     sandbox.tell({ path: '/v2/markets/1/companies', body: JSON.stringify({ data }), status: 200 });
@@ -594,8 +608,7 @@ describe('an export', () => {
 
   test('reports no record that it could not read and does not send', async () => {
     await alone();
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const data = [
       { ...companies[0], domain: 'a.example', dunsNumbers: [null, '1'] },
       { name: 'without a domain' },
@@ -609,8 +622,7 @@ describe('an export', () => {
   });
 
   test('sends the page that Market.companies returns', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const page = `query ($after: String) { market(id: 1) { companies(first: 7, after: $after) { pageInfo { endCursor } nodes { domain } } } }`;
     const first = (await gateway.query(page, {}, admin)).data.market.companies;
     const after = first.pageInfo.endCursor;
@@ -623,8 +635,7 @@ describe('an export', () => {
   });
 
   test('sends the filtered, sorted page of the explorer by score, and no other company', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const filter = { operatesIn: [companies[0]?.operatesIn[0]?.toUpperCase()], naics: ['2', '3', '4', '5'] };
     const orderBy = { field: 'NAME', direction: 'DESC' };
     const page = `query ($after: String, $filter: CompanyFilter, $orderBy: CompanyOrder) { market(id: 1) {
@@ -645,8 +656,7 @@ describe('an export', () => {
   });
 
   test('counts as a repetition only if filter and order are the same', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const filtered = (country: string) =>
       sendAll({ idempotencyKey: `${crm} filtered`, companies: { visible: { filter: { operatesIn: [country] } } } });
     const [one, two] = [...new Set(companies.flatMap(({ operatesIn }) => operatesIn))];
@@ -662,8 +672,7 @@ describe('an export', () => {
 
   test('with an invalid filter sends nothing and makes no upstream call', async () => {
     await alone();
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     sandbox.calls.clear();
     const wrong = await sendAll({ companies: { visible: { filter: { search: ' ' } } } });
     expect(fault(wrong)).toBe('BAD_USER_INPUT input.companies.visible.filter.search');
@@ -672,8 +681,7 @@ describe('an export', () => {
   });
 
   test('sends the companies with the given domains, each once, ignoring case', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const [one, two] = companies.map(({ domain }) => domain);
     await sendAll({ companies: { domains: [one?.toUpperCase(), two, one] } });
     expect(domainsOf(endpoint.received[0]).sort()).toEqual([one, two].sort());
@@ -703,8 +711,7 @@ describe('an export', () => {
     ['NOT_FOUND', { endpoint: 'unknown' }],
     ['NOT_FOUND', { marketId: '999' }],
   ])('sends nothing if the result is %s: %j', async (expected, change) => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const before = await listed();
     expect(fault(await sendAll(change))).toBe(expected);
     expect(endpoint.received).toEqual([]);
@@ -713,8 +720,7 @@ describe('an export', () => {
 
   test('of an unpublished market returns CONFLICT, of one without a name UPSTREAM_INVALID_RESPONSE, and sends nothing', async () => {
     await alone();
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const draft = sandbox.data.markets.find(({ record }) => record.review_status !== 'published');
     expect(fault(await sendAll({ marketId: `${draft?.record.id}` }))).toBe('CONFLICT');
     sandbox.tell({
@@ -730,8 +736,7 @@ describe('an export', () => {
   });
 
   test('uses the percent-encoded user from onBehalfOf for an API key', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(`${endpoint.url}/u/{user.name}/?e={user.email}&n={user.name}`);
+    const endpoint = await startRegistered(thanks, '/u/{user.name}/?e={user.email}&n={user.name}');
     const onBehalfOf = { name: 'Zoë / ?a=b&c#d%2e', email: 'zoë+1@team.example' };
     await sendAll({ onBehalfOf });
     const [path, query] = (endpoint.received[0]?.url ?? '').split('?');
@@ -744,8 +749,7 @@ describe('an export', () => {
   });
 
   test('uses the user of the session for a signed-in user, and ignores onBehalfOf', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(`${endpoint.url}/?e={user.email}&n={user.name}`);
+    const endpoint = await startRegistered(thanks, '/?e={user.email}&n={user.name}');
     const ben = await signedIn('ben@team.example', 'sandbox-ben');
     await sendAll({ onBehalfOf: { name: 'Mallory', email: 'mallory@evil.example' } }, ben);
     const query = new URLSearchParams((endpoint.received[0]?.url ?? '').split('?')[1]);
@@ -760,8 +764,7 @@ describe('an export', () => {
     ['input.onBehalfOf.name', { onBehalfOf: { name: '' } }],
     ['input.onBehalfOf.name', { onBehalfOf: { name: 'a\nb' } }],
   ])('sends nothing if a placeholder has no value (%s): %j', async (argument, change) => {
-    const endpoint = await startEndpoint(thanks);
-    await register(`${endpoint.url}/{user.name}`);
+    const endpoint = await startRegistered(thanks, '/{user.name}');
     expect(fault(await sendAll(change))).toBe(`BAD_USER_INPUT ${argument}`);
     expect(endpoint.received).toEqual([]);
   });
@@ -844,8 +847,7 @@ describe('the signature of an export', () => {
 
   test('keeps with its secrets what a newer gateway has added, when it is updated and replaced', async () => {
     await alone();
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const sealer = createSealer([new Secret('x'.repeat(32))]);
     const added = { added: { in: 'a newer version' } };
     const signing = [{ secret: newSigningSecret().reveal(), validUntil: null, ...added }];
@@ -865,17 +867,11 @@ describe('the signature of an export', () => {
   });
 
   test('is checked by the receiver', async () => {
-    const printed: string[] = [];
     let secret = '';
     const server = createServer((request, response) => {
-      createReceiver('accept', lines => printed.push(lines), secret).emit('request', request, response);
+      createReceiver('accept', () => {}, secret).emit('request', request, response);
     });
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-    cleanups.push(() => {
-      server.close();
-      server.closeAllConnections();
-    });
-    secret = await secretOf({}, `http://127.0.0.1:${(server.address() as AddressInfo).port}/in`);
+    secret = await secretOf({}, `${await listening(server)}/in`);
     expect((await send()).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
     secret = newSigningSecret().reveal();
     expect((await send()).data.exportMarketToEndpoint).toMatchObject({
@@ -926,22 +922,29 @@ describe('the response of an endpoint', () => {
     ['a number of 1,024 digits', '1'.repeat(1_024)],
   ];
 
-  const rows: [string, Answer, number, object][] = [
-    ...costly.flatMap(([what, padding]): [string, Answer, number, object][] => [
-      [`200 with ${what}`, raw(200, padded(padding)), 1, wordless.accepted],
-      [`422 with ${what}`, raw(422, padded(padding)), 1, wordless.refused],
+  const answer = (status: number) => `Answer ${status} with JSON that has \`title\` and \`message\`.`;
+  const unreadable = (status: number) =>
+    `The endpoint answered ${status} with a body that is not JSON, holds too much, or lacks one of its members. ${answer(status)}`;
+  const noBody = (status: number) => `The endpoint answered ${status} without a body. `;
+  const broken =
+    'The endpoint could not be reached, or the connection ended before the answer was complete. Check the address, the server and its certificate.';
+  /** What the endpoint answers, how often it is called, the result, and how the attempts explain what was wrong. */
+  type Row = [what: string, answer: Answer, calls: number, result: object, explanation?: string | null | undefined];
+
+  const rows: Row[] = [
+    ...costly.flatMap(([what, padding]): Row[] => [
+      [`200 with ${what}`, raw(200, padded(padding)), 1, wordless.accepted, unreadable(200)],
+      [`422 with ${what}`, raw(422, padded(padding)), 1, wordless.refused, unreadable(422)],
     ]),
-    ...bearable.map(([what, padding]): [string, Answer, number, object] => [
-      `200 with ${what}`,
-      raw(200, padded(padding)),
-      1,
-      { ...delivered, ...words },
-    ]),
+    ...bearable.map(
+      ([what, padding]): Row => [`200 with ${what}`, raw(200, padded(padding)), 1, { ...delivered, ...words }],
+    ),
     [
       '200',
       json(200, { ...words, redirectUrl: 'https://crm.example/x' }),
       1,
       { ...delivered, ...words, redirectUrl: 'https://crm.example/x' },
+      null,
     ],
     ['200 without a redirectUrl', json(200, words), 1, { ...delivered, ...words }],
     ['200 with a redirectUrl of null', json(200, { ...words, redirectUrl: null }), 1, { ...delivered, ...words }],
@@ -958,17 +961,31 @@ describe('the response of an endpoint', () => {
       { ...delivered, ...words },
     ],
     ['200 with a redirectUrl of a wrong type', json(200, { ...words, redirectUrl: 7 }), 1, { ...delivered, ...words }],
-    ['200 without words', json(200, {}), 1, wordless.accepted],
-    ['200 with a title alone', json(200, { title: 'T' }), 1, { ...wordless.accepted, title: 'T' }],
+    ['200 without words', json(200, {}), 1, wordless.accepted, unreadable(200)],
+    ['200 with a title alone', json(200, { title: 'T' }), 1, { ...wordless.accepted, title: 'T' }, unreadable(200)],
     ['200 with words of wrong types', json(200, { title: 1, message: ['M'] }), 1, wordless.accepted],
-    ['200 without a body', raw(200, ''), 1, wordless.accepted],
-    ['200 with HTML', raw(200, '<html>OK</html>'), 1, wordless.accepted],
-    ['200 with a JSON list', json(200, [words]), 1, wordless.accepted],
+    ['200 without a body', raw(200, ''), 1, wordless.accepted, noBody(200) + answer(200)],
+    ['200 with HTML', raw(200, '<html>OK</html>'), 1, wordless.accepted, unreadable(200)],
+    ['200 with a JSON list', json(200, [words]), 1, wordless.accepted, unreadable(200)],
     ['200 with 1 MB', raw(200, exactly1MB), 1, { ...delivered, ...words }],
-    ['200 with more than 1 MB', raw(200, huge), 1, wordless.accepted],
-    ['207', json(207, words), 1, { ...rejected, ...words }],
-    ['400', json(400, words), 1, { ...rejected, ...words }],
-    ['404 with HTML', raw(404, '<html>not here</html>'), 1, wordless.refused],
+    [
+      '200 with more than 1 MB',
+      raw(200, huge),
+      1,
+      wordless.accepted,
+      `The endpoint answered 200 with a body that is too large. ${answer(200)}`,
+    ],
+    ['207', json(207, words), 1, { ...rejected, ...words }, null],
+    ['207 without a body', raw(207, ''), 1, wordless.refused, noBody(207) + answer(207)],
+    ['400', json(400, words), 1, { ...rejected, ...words }, null],
+    ['404 with HTML', raw(404, '<html>not here</html>'), 1, wordless.refused, unreadable(404)],
+    [
+      '410',
+      json(410, words),
+      1,
+      { ...rejected, ...words },
+      'The endpoint answered 410: its address is gone. Register the new address, or delete the endpoint.',
+    ],
     ['408', json(408, words), 1, { ...rejected, ...words }],
     ['429', json(429, words), 1, { ...rejected, ...words }],
     ['499', json(499, words), 1, { ...rejected, ...words }],
@@ -1005,7 +1022,13 @@ describe('the response of an endpoint', () => {
       },
     ],
     ['422 with references that are no list', json(422, { ...words, references: 'a' }), 1, { ...rejected, ...words }],
-    ['500', json(500, words), 4, failed],
+    [
+      '500',
+      json(500, words),
+      4,
+      failed,
+      `The endpoint answered 500, which says that it failed. Such a call is repeated up to three times. ${answer(200)}`,
+    ],
     [
       '503 with an endless body',
       response => {
@@ -1019,27 +1042,34 @@ describe('the response of an endpoint', () => {
       ['in gzip', { 'content-encoding': 'gzip' }, gzipSync(said)],
       ['in Brotli', { 'content-encoding': 'br' }, brotliCompressSync(said)],
       ['with a byte order mark', {}, Buffer.from(`\ufeff${said}`)],
-    ].flatMap(([way, headers, body]): [string, Answer, number, object][] => {
-      const answer =
-        (status: number): Answer =>
-        response =>
-          response.writeHead(status, headers as Record<string, string>).end(body);
+    ].flatMap(([way, headers, body]): Row[] => {
+      const sends = (status: number): Answer => {
+        return response => response.writeHead(status, headers as Record<string, string>).end(body);
+      };
       return [
-        [`200 ${way}`, answer(200), 1, { ...delivered, ...spoken, redirectUrl: 'https://crm.example/x' }],
-        [`422 ${way}`, answer(422), 1, { ...rejected, ...spoken }],
+        [`200 ${way}`, sends(200), 1, { ...delivered, ...spoken, redirectUrl: 'https://crm.example/x' }],
+        [`422 ${way}`, sends(422), 1, { ...rejected, ...spoken }],
       ];
     }),
     ...[
-      ['in an unknown encoding', { 'content-encoding': 'zstd' }, said],
-      ['in Latin-1', { 'content-type': 'application/json; charset=iso-8859-1' }, Buffer.from(said, 'latin1')],
+      ['in an unknown encoding', { 'content-encoding': 'zstd' }, said, 'The content encoding zstd is not supported.'],
+      [
+        'in Latin-1',
+        { 'content-type': 'application/json; charset=iso-8859-1' },
+        Buffer.from(said, 'latin1'),
+        'The charset iso-8859-1 is not supported.',
+      ],
       ['that is not gzip', { 'content-encoding': 'gzip' }, said],
       ['that grows beyond 1 MB', { 'content-encoding': 'gzip' }, gzipSync(Buffer.alloc(50 * 1024 * 1024, ' '))],
-    ].map(([way, headers, body]): [string, Answer, number, object] => [
-      `422 ${way}`,
-      response => response.writeHead(422, headers as Record<string, string>).end(body),
-      1,
-      wordless.refused,
-    ]),
+    ].map(
+      ([way, headers, body, fault]): Row => [
+        `422 ${way}`,
+        response => response.writeHead(422, headers as Record<string, string>).end(body),
+        1,
+        wordless.refused,
+        fault === undefined ? fault : `The endpoint answered 422. ${fault} ${answer(422)}`,
+      ],
+    ),
     ['599', json(599, words), 4, failed],
     [
       '503, then 200',
@@ -1053,7 +1083,7 @@ describe('the response of an endpoint', () => {
       4,
       { ...rejected, ...words },
     ],
-    ['a connection closed before the answer', (_, request) => request.socket.destroy(), 4, failed],
+    ['a connection closed before the answer', (_, request) => request.socket.destroy(), 4, failed, broken],
     [
       'a connection closed in the middle of the answer',
       response => {
@@ -1071,28 +1101,54 @@ describe('the response of an endpoint', () => {
       { ...delivered, ...words },
     ],
     ['something that is no HTTP', (_, request) => request.socket.end('HELLO\r\n\r\n'), 4, failed],
-    ...[201, 202, 204, 206, 299].map((status): [string, Answer, number, object] => [
-      `${status}`,
-      response => response.writeHead(status).end(),
+    ...[201, 202, 203, 206, 226, 299].map((status): Row => {
+      return [`${status}`, json(status, words), 1, failed, `The endpoint answered ${status}. ${answer(200)}`];
+    }),
+    ...[204, 205].map((status): Row => [`${status}`, raw(status, ''), 1, failed, noBody(status) + answer(200)]),
+    ...[300, 301, 302, 303, 304, 305, 307, 308].map(
+      (status): Row => [
+        `${status}, a redirect to itself`,
+        (response, request) =>
+          response.writeHead(status, { location: `http://${request.headers.host}/elsewhere` }).end(),
+        1,
+        failed,
+        [300, 304, 305].includes(status)
+          ? `The endpoint answered ${status}. ${answer(200)}`
+          : `The endpoint answered ${status} with a redirect to another address; redirects are not followed. Register the final address.`,
+      ],
+    ),
+    ...[
+      '100 Continue',
+      '101 Switching Protocols',
+      '101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket',
+      '102 Processing',
+      '103 Early Hints',
+    ].map(
+      (head): Row => [
+        `${head} and nothing more`,
+        (_, request) => request.socket.end(`HTTP/1.1 ${head}\r\n\r\n`),
+        4,
+        failed,
+        `The endpoint answered ${head.slice(0, 3)}, which announces an answer, but sent none after it. ${answer(200)}`,
+      ],
+    ),
+    [
+      '600',
+      (_, request) => request.socket.end('HTTP/1.1 600 What\r\ncontent-length: 0\r\n\r\n'),
       1,
       failed,
-    ]),
-    ...[300, 301, 302, 303, 304, 307, 308].map((status): [string, Answer, number, object] => [
-      `${status}, a redirect to itself`,
-      (response, request) => response.writeHead(status, { location: `http://${request.headers.host}/elsewhere` }).end(),
-      1,
-      failed,
-    ]),
-    ['600', (_, request) => request.socket.end('HTTP/1.1 600 What\r\ncontent-length: 0\r\n\r\n'), 1, failed],
+      `The endpoint answered 600. ${answer(200)}`,
+    ],
   ];
 
-  test.each(rows)('%s', async (_, answer, calls, expected) => {
-    const endpoint = await startEndpoint(answer);
-    await register(endpoint.url);
+  test.each(rows)('%s', async (_, answer, calls, expected, ...[explanation]) => {
+    const endpoint = await startRegistered(answer);
     const result = (await send()).data.exportMarketToEndpoint;
     expect(result).toMatchObject(expected);
     expect(endpoint.received).toHaveLength(calls);
     expect(result.attempts).toHaveLength(calls);
+    const explanations = new Set(result.attempts.map((attempt: Record<string, unknown>) => attempt.explanation));
+    if (explanation !== undefined) expect([...explanations]).toEqual([explanation]);
     const keys = new Set(endpoint.received.map(({ headers }) => headers['idempotency-key']));
     expect([...keys]).toEqual([result.exportId]);
     const bodies = new Set(endpoint.received.map(({ body }) => JSON.stringify(body)));
@@ -1124,158 +1180,40 @@ describe('the response of an endpoint', () => {
     }
   });
 
-  const raw100 = (line: string) => (_: ServerResponse, request: IncomingMessage) =>
-    request.socket.end(`HTTP/1.1 ${line}\r\n\r\n`);
-  const answer200 = 'Answer 200 with JSON that has `title` and `message`.';
-  const redirected = 'with a redirect to another address; redirects are not followed. Register the final address.';
-  const unreadable = 'with a body that is not JSON, holds too much, or lacks one of its members';
-  const explained: [string, Answer, string | null][] = [
-    ['200', json(200, words), null],
-    ['200 without a body', raw(200, ''), `The endpoint answered 200 without a body. ${answer200}`],
-    ['200 with text', raw(200, 'OK'), `The endpoint answered 200 ${unreadable}. ${answer200}`],
-    ['200 with 100,000 levels', raw(200, '['.repeat(100_000)), `The endpoint answered 200 ${unreadable}. ${answer200}`],
-    ['200 with a list', json(200, [words]), `The endpoint answered 200 ${unreadable}. ${answer200}`],
-    ['200 without a message', json(200, { title: 'T' }), `The endpoint answered 200 ${unreadable}. ${answer200}`],
+  const timer = fakeTimer();
+  const timeouts = (count: number) => Array(count).fill('TIMEOUT');
+  test.each<[string, Answer, object, unknown[]]>([
+    ['no response within 15 seconds, four times', () => timer.fire(), failed, timeouts(4)],
     [
-      '200 with more than 1 MB',
-      raw(200, huge),
-      `The endpoint answered 200 with a body that is too large. ${answer200}`,
+      'no response within 15 seconds, then one',
+      (response, request, count) => (count === 1 ? timer.fire() : thanks(response, request, count)),
+      { ...delivered, title: 'Thanks' },
+      [...timeouts(1), 200],
     ],
     [
-      '200 in Latin-1',
-      response => response.writeHead(200, { 'content-type': 'application/json; charset=iso-8859-1' }).end('{}'),
-      `The endpoint answered 200. The charset iso-8859-1 is not supported. ${answer200}`,
+      'a response that does not end within 15 seconds',
+      response => {
+        response.writeHead(200);
+        response.write('{"title":', () => setTimeout(timer.fire, 20));
+      },
+      failed,
+      timeouts(4),
     ],
-    [
-      '422 in an unknown encoding',
-      response => response.writeHead(422, { 'content-encoding': 'zstd' }).end('{}'),
-      'The endpoint answered 422. The content encoding zstd is not supported. Answer 422 with JSON that has `title` and `message`.',
-    ],
-    ...[201, 202, 203, 206, 226].map((status): [string, Answer, string] => [
-      `${status}`,
-      json(status, words),
-      `The endpoint answered ${status}. ${answer200}`,
-    ]),
-    ...[204, 205].map((status): [string, Answer, string] => [
-      `${status}`,
-      raw(status, ''),
-      `The endpoint answered ${status} without a body. ${answer200}`,
-    ]),
-    ['207', json(207, words), null],
-    [
-      '207 without a body',
-      raw(207, ''),
-      'The endpoint answered 207 without a body. Answer 207 with JSON that has `title` and `message`.',
-    ],
-    ...[301, 302, 303, 307, 308].map((status): [string, Answer, string] => [
-      `${status}`,
-      response => response.writeHead(status, { location: 'https://crm.example/' }).end(),
-      `The endpoint answered ${status} ${redirected}`,
-    ]),
-    ...[300, 304, 305].map((status): [string, Answer, string] => [
-      `${status}`,
-      raw(status, ''),
-      `The endpoint answered ${status}. ${answer200}`,
-    ]),
-    ['400', json(400, words), null],
-    [
-      '404 with HTML',
-      raw(404, '<html>not here</html>'),
-      `The endpoint answered 404 ${unreadable}. Answer 404 with JSON that has \`title\` and \`message\`.`,
-    ],
-    [
-      '410',
-      json(410, words),
-      'The endpoint answered 410: its address is gone. Register the new address, or delete the endpoint.',
-    ],
-    [
-      '503',
-      json(503, words),
-      `The endpoint answered 503, which says that it failed. Such a call is repeated up to three times. ${answer200}`,
-    ],
-    ...['100 Continue', '101 Switching Protocols', '102 Processing', '103 Early Hints'].map(
-      (line): [string, Answer, string] => [
-        line,
-        raw100(line),
-        `The endpoint answered ${line.slice(0, 3)}, which announces an answer, but sent none after it. ${answer200}`,
-      ],
-    ),
-    [
-      '101 with an upgrade',
-      raw100('101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket'),
-      `The endpoint answered 101, which announces an answer, but sent none after it. ${answer200}`,
-    ],
-    ['600', raw100('600 What\r\ncontent-length: 0'), `The endpoint answered 600. ${answer200}`],
-    [
-      'a broken connection',
-      (_, request) => request.socket.destroy(),
-      'The endpoint could not be reached, or the connection ended before the answer was complete. Check the address, the server and its certificate.',
-    ],
-  ];
-
-  test('is explained in the attempt, with what would be right', async () => {
-    await alone();
-    for (const [name, answer] of explained) {
-      const endpoint = await startEndpoint(answer);
-      await register(endpoint.url, { name });
-      await send({ endpoint: name });
-    }
-    const query = '{ exports(first: 100) { nodes { endpointName attempts { explanation } } } }';
-    const { nodes } = (await gateway.query(query, {}, admin)).data.exports;
-    const seen = nodes
-      .reverse()
-      .map(({ endpointName, attempts }: { endpointName: string; attempts: { explanation: string | null }[] }) => [
-        endpointName,
-        [...new Set(attempts.map(({ explanation }) => explanation))],
-      ]);
-    expect(seen).toEqual(explained.map(([name, , explanation]) => [name, [explanation]]));
-  });
-
-  test('no response within 15 seconds, four times', async () => {
-    const timer = fakeTimer();
-    const endpoint = await startEndpoint(() => timer.fire());
+  ])('%s', async (_, answer, expected, attempts) => {
+    timer.set.length = 0;
     gateway = await gatewayWith({}, { seams: { startTimer: timer.startTimer } });
-    await register(endpoint.url);
+    const endpoint = await startRegistered(answer);
     const result = (await send()).data.exportMarketToEndpoint;
-    expect(result).toMatchObject(failed);
-    expect(timer.set).toEqual([15_000, 15_000, 15_000, 15_000]);
-    expect(result.attempts.map((attempt: { fault: string }) => attempt.fault)).toEqual(Array(4).fill('TIMEOUT'));
-    expect(new Set(endpoint.received.map(({ headers }) => headers['idempotency-key']))).toEqual(
-      new Set([result.exportId]),
-    );
-    expect(endpoint.received).toHaveLength(4);
-  });
-
-  test('no response within 15 seconds, then one', async () => {
-    const timer = fakeTimer();
-    const endpoint = await startEndpoint((response, request, count) =>
-      count === 1 ? timer.fire() : thanks(response, request, count),
-    );
-    gateway = await gatewayWith({}, { seams: { startTimer: timer.startTimer } });
-    await register(endpoint.url);
-    const result = (await send()).data.exportMarketToEndpoint;
-    expect(result).toMatchObject({ ...delivered, title: 'Thanks' });
-    expect(result.attempts.map(({ status, fault }: Record<string, unknown>) => status ?? fault)).toEqual([
-      'TIMEOUT',
-      200,
-    ]);
-  });
-
-  test('a response that does not end within 15 seconds', async () => {
-    const timer = fakeTimer();
-    const endpoint = await startEndpoint(response => {
-      response.writeHead(200);
-      response.write('{"title":', () => setTimeout(timer.fire, 20));
-    });
-    gateway = await gatewayWith({}, { seams: { startTimer: timer.startTimer } });
-    await register(endpoint.url);
-    expect((await send()).data.exportMarketToEndpoint).toMatchObject(failed);
-    expect(endpoint.received).toHaveLength(4);
+    expect(result).toMatchObject(expected);
+    expect(result.attempts.map(({ status, fault }: Record<string, unknown>) => fault ?? status)).toEqual(attempts);
+    expect(timer.set).toEqual(attempts.map(() => 15_000));
+    const keys = endpoint.received.map(({ headers }) => headers['idempotency-key']);
+    expect(keys).toEqual(attempts.map(() => result.exportId));
   });
 
   test('endless 1xx responses', async () => {
     let announced = 0;
-    const endpoint = await startEndpoint(response => {
+    await startRegistered(response => {
       const more = () => {
         if (response.destroyed || announced >= 400_000) return;
         for (let index = 0; index < 1_000; index += 1) response.writeProcessing();
@@ -1284,7 +1222,6 @@ describe('the response of an endpoint', () => {
       };
       more();
     });
-    await register(endpoint.url);
     const result = (await send()).data.exportMarketToEndpoint;
     expect(result).toMatchObject(failed);
     expect(result.attempts.map((attempt: { fault: string }) => attempt.fault)).toEqual(Array(4).fill('BROKEN'));
@@ -1292,11 +1229,10 @@ describe('the response of an endpoint', () => {
   });
 
   test('ten 1xx responses, then the final one', async () => {
-    const endpoint = await startEndpoint((response, request, count) => {
+    await startRegistered((response, request, count) => {
       for (let index = 0; index < 10; index += 1) response.writeProcessing();
       thanks(response, request, count);
     });
-    await register(endpoint.url);
     expect((await send()).data.exportMarketToEndpoint).toMatchObject({ ...delivered, title: 'Thanks' });
   });
 
@@ -1311,8 +1247,7 @@ describe('the response of an endpoint', () => {
     const message =
       'Done &amp; <b>dusted</b>.<br/>See <a href="https://crm.example/" onclick="steal()">there</a> or ' +
       '<a href="javascript:steal()">not</a>.<script>steal()</script><img src=x onerror=steal()><p>End</p><ul><li>1</li><li>2</li></ul>';
-    const endpoint = await startEndpoint(json(200, { title: 'A < B', message }));
-    await register(endpoint.url);
+    await startRegistered(json(200, { title: 'A < B', message }));
     const result = (await send()).data.exportMarketToEndpoint;
     expect(result.title).toBe('A < B');
     expect(result.message).toBe(
@@ -1324,8 +1259,7 @@ describe('the response of an endpoint', () => {
 
   test('contains only web URLs, even if another program changed the store before it was signed', async () => {
     await alone();
-    const endpoint = await startEndpoint(json(200, { redirectUrl: 'https://crm.example/done' }));
-    await register(endpoint.url);
+    await startRegistered(json(200, { redirectUrl: 'https://crm.example/done' }));
     await send();
     await rewrite(state => JSON.parse(JSON.stringify(state).replace('https://crm.example/done', 'javascript:steal()')));
     const answer = await gateway.query(
@@ -1341,10 +1275,9 @@ describe('the response of an endpoint', () => {
     ['references', 207, (url: string) => ({ references: [{ title: 'R', message: 'M', url }] })],
   ])('that is longer than 65,536 characters is shown once, then without its URLs: %s', async (_, status, bodyOf) => {
     const urls = [60_000, 66_000].map(length => `https://crm.example/${'u'.repeat(length)}`);
-    const endpoint = await startEndpoint((response, request, count) =>
+    const endpoint = await startRegistered((response, request, count) =>
       json(status, { title: 'T', message: 'M', ...bodyOf(urls[count - 1] ?? '') })(response, request, count),
     );
-    await register(endpoint.url);
     const urlIn = (result: { redirectUrl?: string; references?: { url: string }[] }) =>
       result.redirectUrl ?? result.references?.[0]?.url ?? null;
     const shown: (string | null)[] = [];
@@ -1365,10 +1298,7 @@ describe('the response of an endpoint', () => {
     const references = Array.from({ length: 60 }, () => ({
       ...{ title: 't'.repeat(300), message: 'm'.repeat(600), url: longUrl },
     }));
-    const endpoint = await startEndpoint(
-      json(422, { title: 't'.repeat(300), message: '<b>'.repeat(9_000), references }),
-    );
-    await register(endpoint.url);
+    await startRegistered(json(422, { title: 't'.repeat(300), message: '<b>'.repeat(9_000), references }));
     const result = (await send()).data.exportMarketToEndpoint;
     expect(result.title).toHaveLength(255);
     expect(result.message.length).toBeLessThan(12_000);
@@ -1405,8 +1335,7 @@ describe('what an endpoint answers', () => {
 describe('an export to an internal address', () => {
   beforeEach(alone);
   test('is refused before a byte is sent, even if the endpoint was registered while it was allowed', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     gateway = await gatewayWith({ EXPORT_ALLOW_PRIVATE_ADDRESSES: 'false' });
     const result = (await send()).data.exportMarketToEndpoint;
     expect(result).toMatchObject({
@@ -1443,8 +1372,7 @@ describe('an export to an internal address', () => {
   });
 
   test('is refused in production without https', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     gateway = await gatewayWith({ NODE_ENV: 'production' });
     expect(fault(await send())).toBe('BAD_USER_INPUT input.endpoint');
     expect(endpoint.received).toEqual([]);
@@ -1535,11 +1463,10 @@ describe('an export to an endpoint that is changed meanwhile', () => {
 
   test.each(changes)('ends at the next attempt through any gateway, and shows where it went: %s', async (_, change) => {
     const other = await gatewayWith();
-    const endpoint = await startEndpoint(async (response, request, count) => {
+    const endpoint = await startRegistered(async (response, request, count) => {
       await change(endpoint.url, other);
       json(500, {})(response, request, count);
-    });
-    await register(`${endpoint.url}/old`);
+    }, '/old');
     const { data } = await send({ idempotencyKey });
     expect(data.exportMarketToEndpoint).toMatchObject({
       __typename: 'ExportFailed',
@@ -1559,8 +1486,7 @@ describe('an export to an endpoint that is changed meanwhile', () => {
   });
 
   test.each(changes)('sends nothing if it happens before the first attempt: %s', async (_, change) => {
-    const endpoint = await startEndpoint(thanks);
-    await register(`${endpoint.url}/old`);
+    const endpoint = await startRegistered(thanks, '/old');
     const other = await gatewayWith();
     const release = hold(sandbox, /companies/);
     const sending = send({ idempotencyKey });
@@ -1580,11 +1506,10 @@ describe('an export to an endpoint that is changed meanwhile', () => {
   });
 
   test('goes to the new address when it is retried', async () => {
-    const endpoint = await startEndpoint(async (response, request, count) => {
+    const endpoint = await startRegistered(async (response, request, count) => {
       if (count === 1) await update({ url: `${endpoint.url}/new` });
       json(count === 1 ? 500 : 200, { title: 'T', message: 'M' })(response, request, count);
-    });
-    await register(`${endpoint.url}/old`);
+    }, '/old');
     const { exportId } = (await send()).data.exportMarketToEndpoint;
     const { data } = await retry(exportId);
     expect(endpoint.received.map(({ url }) => url)).toEqual(['/old', '/new']);
@@ -1592,11 +1517,10 @@ describe('an export to an endpoint that is changed meanwhile', () => {
   });
 
   test('ends when it is a test, too', async () => {
-    const endpoint = await startEndpoint(async (response, request, count) => {
+    const endpoint = await startRegistered(async (response, request, count) => {
       await remove(gateway);
       json(500, {})(response, request, count);
     });
-    await register(endpoint.url);
     const mutation = `mutation ($endpoint: String!) { testExportEndpoint(input: { endpoint: $endpoint }) {
       __typename ... on ExportFailed { message } } }`;
     const { data } = await gateway.query(mutation, { endpoint: crm }, admin);
@@ -1644,41 +1568,42 @@ describe('the record of exports', () => {
   beforeEach(alone);
   const idempotencyKey = 'the monthly one';
 
-  test('returns the first outcome for the same key and input, and sends nothing', async () => {
-    const endpoint = await startEndpoint((response, request, count) =>
-      json(200, { title: `Answer ${count}`, message: 'M', redirectUrl: null })(response, request, count),
-    );
-    await register(endpoint.url);
-    const first = await send({ idempotencyKey });
-    const calls = sandbox.calls.list().length;
-    expect((await send({ idempotencyKey }, member)).data).toEqual(first.data);
-    expect((await send({ idempotencyKey }, admin, await gatewayWith())).data).toEqual(first.data);
-    expect(endpoint.received).toHaveLength(1);
-    expect(sandbox.calls.list()).toHaveLength(calls);
-    await send();
-    expect(endpoint.received).toHaveLength(2);
-    expect((await listed()).totalCount).toBe(2);
-  });
+  test.each([
+    ['DELIVERED', 200],
+    ['REJECTED', 422],
+  ])(
+    'returns the first outcome (%s) for the same key and input, sends nothing, and counts one',
+    async (outcome, status) => {
+      const endpoint = await startRegistered((response, request, count) =>
+        json(status, { title: `Answer ${count}`, message: 'M', references: [{ title: 'r' }] })(
+          response,
+          request,
+          count,
+        ),
+      );
+      const first = await send({ idempotencyKey });
+      const calls = sandbox.calls.list().length;
+      expect((await send({ idempotencyKey }, member)).data).toEqual(first.data);
+      expect((await send({ idempotencyKey }, admin, await gatewayWith())).data).toEqual(first.data);
+      expect(endpoint.received).toHaveLength(1);
+      expect(sandbox.calls.list()).toHaveLength(calls);
+      expect(await counted(gateway.url, 'gateway_exports_total')).toBe(1);
+      await send();
+      expect(endpoint.received).toHaveLength(2);
+      expect((await listed()).totalCount).toBe(2);
+      expect(await counted(gateway.url, 'gateway_exports_total', { outcome })).toBe(2);
+    },
+  );
 
   test('contains each call before it is made', async () => {
     const recorded: number[] = [];
-    const endpoint = await startEndpoint(async (response, request, count) => {
+    await startRegistered(async (response, request, count) => {
       const state = JSON.parse(await readFile(join(folder, 'data', 'exports.json'), 'utf8'));
       recorded.push(state.teams['name:Demo Team'].exports[0].attempts.length);
       json(count < 3 ? 500 : 200, {})(response, request, count);
     });
-    await register(endpoint.url);
     await send();
     expect(recorded).toEqual([1, 2, 3]);
-  });
-
-  test('returns the first outcome for rejected and failed exports, too', async () => {
-    const endpoint = await startEndpoint(json(422, { title: 'No', message: 'M', references: [{ title: 'r' }] }));
-    await register(endpoint.url);
-    const first = await send({ idempotencyKey });
-    expect(first.data.exportMarketToEndpoint.__typename).toBe('ExportRejected');
-    expect((await send({ idempotencyKey })).data).toEqual(first.data);
-    expect(endpoint.received).toHaveLength(1);
   });
 
   test.each<object>([
@@ -1687,27 +1612,15 @@ describe('the record of exports', () => {
     { companies: { visible: { first: 3 } } },
     { onBehalfOf: { name: 'Zoë' } },
   ])('returns CONFLICT for the same key with different input: %j', async change => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     await register(endpoint.url, { name: 'other' });
     await send({ idempotencyKey });
     expect(fault(await send({ idempotencyKey, ...change }))).toBe('CONFLICT');
     expect(endpoint.received).toHaveLength(1);
   });
 
-  test('is counted in the metrics by outcome, each export once', async () => {
-    await alone();
-    const { url } = await startEndpoint(json(207, { title: 'No', message: 'No', references: [] }));
-    await register(url);
-    await send({ idempotencyKey: 'counted' });
-    await send({ idempotencyKey: 'counted' });
-    expect(await counted(gateway.url, 'gateway_exports_total', { outcome: 'REJECTED' })).toBe(1);
-    expect(await counted(gateway.url, 'gateway_exports_total')).toBe(1);
-  });
-
   test('accepts the key of an export that was refused before it started', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    await startRegistered(thanks);
     expect(fault(await send({ idempotencyKey, companies: { domains: ['unknown.example'] } }))).toMatch(
       /BAD_USER_INPUT/,
     );
@@ -1716,11 +1629,10 @@ describe('the record of exports', () => {
 
   test('contains one export for many concurrent requests with the same key', async () => {
     let answered = 0;
-    const endpoint = await startEndpoint(async (response, request, count) => {
+    const endpoint = await startRegistered(async (response, request, count) => {
       await until(() => answered === 7);
       thanks(response, request, count);
     });
-    await register(endpoint.url);
     const sending = Array.from({ length: 8 }, () => send({ idempotencyKey }).finally(() => (answered += 1)));
     const answers = await Promise.all(sending);
     expect(endpoint.received).toHaveLength(1);
@@ -1870,12 +1782,11 @@ describe('the record of exports', () => {
 
   test('gets the outcome later that could not be recorded when it ended', async () => {
     const file = join(folder, 'data', 'exports.json');
-    const endpoint = await startEndpoint(async (response, request, count) => {
+    await startRegistered(async (response, request, count) => {
       await rename(file, `${file}.away`);
       await mkdir(file);
       thanks(response, request, count);
     });
-    await register(endpoint.url);
     const { data } = await send();
     const { __typename: sent } = data.exportMarketToEndpoint;
     await rm(file, { recursive: true });
@@ -1905,11 +1816,10 @@ describe('the record of exports', () => {
     const receivedCall = new Promise<void>(resolve => {
       arrived = resolve;
     });
-    const endpoint = await startEndpoint((response, request, count) => {
+    await startRegistered((response, request, count) => {
       answer = () => thanks(response, request, count);
       arrived();
     });
-    await register(endpoint.url);
     const client = new AbortController();
     const request = fetch(`${gateway.url}/graphql`, {
       method: 'POST',
@@ -1931,8 +1841,7 @@ describe('the record of exports', () => {
   });
 
   test('lists client, user, endpoint, market, times and outcome, newest first, in pages', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const since = new Date().toISOString();
     for (const name of ['first', 'second', 'third'])
       await send({ idempotencyKey: name, companies: { visible: { first: 2 } } });
@@ -1965,10 +1874,9 @@ describe('the record of exports', () => {
     // Each API key is a team of its own.
     gateway = await gatewayWith({ TEAMS_FILE: '' });
     const redirectUrl = `https://crm.example/${'r'.repeat(50_000)}`;
-    const endpoint = await startEndpoint((response, request, count) =>
+    const endpoint = await startRegistered((response, request, count) =>
       json(count === 2 ? 422 : 200, { title: 'T', redirectUrl })(response, request, count),
     );
-    await register(endpoint.url);
     await register(endpoint.url, { name: 'other' });
     for (const [index, change] of [{}, { marketId: '1' }, { endpoint: 'other' }].entries()) {
       expect((await send({ ...change, idempotencyKey: `key ${index}` })).errors).toBeUndefined();
@@ -2018,8 +1926,7 @@ describe('the record of exports', () => {
   });
 
   test('is never cached, even next to cached fields', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     await send();
     const beside =
       '{ exports { totalCount } exportEndpoints { name } market(id: 2) { name companies { totalCount } } }';
@@ -2033,19 +1940,15 @@ describe('the record of exports', () => {
   });
 
   test('of a process that ended before it becomes UNKNOWN when its calls cannot last longer, and is not repeated', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     const first = await send({ idempotencyKey });
     await gateway.close();
-    const file = join(folder, 'data', 'exports.json');
-    const state = JSON.parse(await readFile(file, 'utf8'));
-    const { signature: _, ...team } = state.teams['name:Demo Team'];
-    const [record] = team.exports;
-    Object.assign(record, { outcome: null, finishedAt: null, expiresAt: new Date().toISOString() });
-    Object.assign(record.attempts[0], { status: null, milliseconds: null });
-    const signer = createSigner([new Secret('x'.repeat(32))]);
-    state.teams['name:Demo Team'] = JSON.parse(signedText(signer, 'name:Demo Team', team));
-    await writeFile(file, JSON.stringify(state));
+    await rewrite(state => {
+      const [record] = state.exports;
+      Object.assign(record, { outcome: null, finishedAt: null, expiresAt: new Date().toISOString() });
+      Object.assign(record.attempts[0], { status: null, milliseconds: null });
+      return state;
+    });
     gateway = await gatewayWith();
     const { exportId } = first.data.exportMarketToEndpoint;
     expect((await listed()).nodes).toMatchObject([
@@ -2071,8 +1974,7 @@ describe('a test of an endpoint', () => {
   beforeEach(alone);
 
   test('has a body of the shape of an export, and the documents for partners show both whole', async () => {
-    const endpoint = await startEndpoint(thanks);
-    await register(endpoint.url);
+    const endpoint = await startRegistered(thanks);
     await send({ marketId: '3', companies: { visible: { first: 1 } } });
     await gateway.query(testMutation, { endpoint: crm }, member);
     const [real, trial] = endpoint.received.map(({ body }) => body);
@@ -2124,10 +2026,11 @@ describe('a retry of an export', () => {
 
   test('makes the same call under a new identifier, and names the first export', async () => {
     const answers = [400, 502, 502, 502, 502, 200];
-    const endpoint = await startEndpoint((response, request, count) =>
-      json(answers[count - 1] ?? 200, { title: 'T', message: 'M' })(response, request, count),
+    const endpoint = await startRegistered(
+      (response, request, count) =>
+        json(answers[count - 1] ?? 200, { title: 'T', message: 'M' })(response, request, count),
+      '/in?for={user.email}',
     );
-    await register(`${endpoint.url}/in?for={user.email}`);
     const change = {
       companies: { visible: { first: 3 } },
       onBehalfOf: { email: 'zoe@team.example' },
@@ -2166,8 +2069,7 @@ describe('a retry of an export', () => {
   });
 
   test('is refused if the selection was too long to be stored', async () => {
-    const endpoint = await startEndpoint(json(400, { title: 'T', message: 'M' }));
-    await register(endpoint.url);
+    const endpoint = await startRegistered(json(400, { title: 'T', message: 'M' }));
     const { domain } = sandbox.data.markets.find(({ record }) => record.id === 2)?.companies[0] ?? { domain: '' };
     const domains = Array.from({ length: 3_000 }, () => domain);
     const long = (await send({ companies: { domains } })).data.exportMarketToEndpoint;
@@ -2180,8 +2082,7 @@ describe('a retry of an export', () => {
     cleanups.push(() => place.stop());
     gateway = await gatewayWith({}, { redisUrl: place.url });
     const other = await gatewayWith({}, { redisUrl: place.url });
-    const endpoint = await startEndpoint(json(400, { title: 'T', message: 'M' }));
-    await register(endpoint.url);
+    const endpoint = await startRegistered(json(400, { title: 'T', message: 'M' }));
     const { exportId } = (await send()).data.exportMarketToEndpoint;
     const all = await Promise.all(
       Array.from({ length: 100 }, (_, index) => retry(exportId, {}, admin, index % 2 === 0 ? gateway : other)),
@@ -2201,12 +2102,7 @@ describe('the receiver', () => {
   async function receiving(mode: Mode) {
     printed.length = 0;
     const server = createReceiver(mode, lines => printed.push(lines));
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-    cleanups.push(() => {
-      server.close();
-      server.closeAllConnections();
-    });
-    await register(`http://127.0.0.1:${(server.address() as AddressInfo).port}/try?me={user.email}`);
+    await register(`${await listening(server)}/try?me={user.email}`);
     return (await send({ onBehalfOf: { email: 'zoe@team.example' } })).data.exportMarketToEndpoint;
   }
 
@@ -2222,12 +2118,10 @@ describe('the receiver', () => {
 
   test('answers the queries of docs/exports.md', async () => {
     await alone();
-    const server = createReceiver('accept', lines => printed.push(lines));
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-    cleanups.push(() => server.close());
+    const { port } = new URL(await listening(createReceiver('accept', lines => printed.push(lines))));
     const [, section = ''] = (await readFile('docs/exports.md', 'utf8')).split(/<!-- \/?export -->/);
     const queries = [...section.matchAll(/```graphql\n(.*?)```/gs)].map(([, query = '']) =>
-      query.replace(':4020', `:${(server.address() as AddressInfo).port}`),
+      query.replace(':4020', `:${port}`),
     );
     expect(queries).toHaveLength(3);
     printed.length = 0;

@@ -274,14 +274,6 @@ describe('connections', () => {
     expect((await read()).status).toBe(200);
     if (answer.length > 0) expect(service.connections).toBe(before + 1);
   });
-
-  test('close after the calls in progress have ended', async () => {
-    const { service, upstream, read } = await serviceThat((_, response) => setTimeout(() => reply(response, 200), 100));
-    const answer = read();
-    await service.arrived(1);
-    await upstream.close();
-    expect((await answer).status).toBe(200);
-  });
 });
 
 describe('what goes over the wire', () => {
@@ -627,11 +619,6 @@ describe('a write', () => {
     expect(service.calls).toHaveLength(1);
   });
 
-  test('whose connection broke says that its outcome is unknown', async () => {
-    const { write } = await serviceThat(breakConnection);
-    expect((await failureOf(write())).message).toMatch(/outcome is unknown/);
-  });
-
   test('that found no connection may be repeated', async () => {
     const { service, write } = await serviceThat(ok);
     await service.close();
@@ -776,22 +763,14 @@ describe('the circuit breaker', () => {
     expect((await read()).status).toBe(200);
   });
 
-  test('does not count aborted calls', async () => {
-    const { service, read } = await serviceThat(silence, { connections: 64 });
-    const leaving = times(enough, () => new AbortController());
-    const calls = leaving.map(each => failureOf(read('/thing', {}, each.signal)));
-    await service.arrived(enough);
-    for (const each of leaving) each.abort();
-    await Promise.all(calls);
-    service.handle = ok;
-    expect((await read()).status).toBe(200);
-  });
-
-  test('does not count calls that the bulkhead refused', async () => {
-    const { service, read } = await serviceThat(silence, { connections: 1 });
+  test.each([
+    ['aborted', 64, enough],
+    ['that the bulkhead refused', 1, 1],
+  ])('does not count calls %s', async (_, connections, arrived) => {
+    const { service, read } = await serviceThat(silence, { connections });
     const leaving = times(33 + enough, () => new AbortController());
     const calls = leaving.map(each => failureOf(read('/thing', {}, each.signal)));
-    await service.arrived(1);
+    await service.arrived(arrived);
     for (const each of leaving) each.abort();
     await Promise.all(calls);
     service.handle = ok;

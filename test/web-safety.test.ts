@@ -775,20 +775,4 @@ describe('a stage of the pipeline', () => {
     await expect(fetch(url).then(response => response.text())).rejects.toThrow();
     expect(logged).toHaveLength(1);
   });
-
-  test('a request passes the stages in their order, and then reaches Fastify', async () => {
-    const passed: string[] = [];
-    const stage =
-      (name: string): Stage =>
-      next =>
-      state => {
-        passed.push(name);
-        return next(state);
-      };
-    const url = await serve(next => stage('one')(stage('two')(next)));
-    const response = await fetch(url);
-    expect(await response.text()).toBe('served');
-    expect(passed).toEqual(['one', 'two']);
-    expect(logged).toEqual([]);
-  });
 });

@@ -187,22 +187,12 @@ describe('each step', () => {
   });
   afterEach(() => gateway.close());
 
-  const steps: [string, string, object, RegExp][] = [
-    ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: 'x' }, /search-criteria$/],
-    ['startDiscovery', 'StartDiscoveryInput', { marketId: market, searchCriteria: {} }, /start$/],
-    [
-      'reviewCompanies',
-      'ReviewCompaniesInput',
-      { marketId: market, reviewStatus: 'INCLUDE', target: { all: true } },
-      /reviews$/,
-    ],
-    ['publishMarket', 'PublishMarketInput', { marketId: market }, /publish$/],
-    [
-      'exportMarketCsv',
-      'ExportMarketCsvInput',
-      { marketId: '1', companies: { domains: ['a.example'] } },
-      /export-csv$/,
-    ],
+  const steps: [string, object, RegExp][] = [
+    ['createSearchCriteria', { searchInput: 'x' }, /search-criteria$/],
+    ['startDiscovery', { marketId: market, searchCriteria: {} }, /start$/],
+    ['reviewCompanies', { marketId: market, reviewStatus: 'INCLUDE', target: { all: true } }, /reviews$/],
+    ['publishMarket', { marketId: market }, /publish$/],
+    ['exportMarketCsv', { marketId: '1', companies: { domains: ['a.example'] } }, /export-csv$/],
   ];
   const selections: Record<string, string> = {
     createSearchCriteria: '{ searchCriteria { userPrompt } }',
@@ -211,8 +201,8 @@ describe('each step', () => {
     publishMarket: '{ marketId }',
     exportMarketCsv: '{ downloadLink }',
   };
-  const documentOf = (name: string, type: string) =>
-    `mutation ($input: ${type}!) { ${name}(input: $input) ${selections[name]} }`;
+  const documentOf = (name: string) =>
+    `mutation ($input: ${name[0]?.toUpperCase()}${name.slice(1)}Input!) { ${name}(input: $input) ${selections[name]} }`;
 
   const answers: [number, string | undefined, string][] = [
     [400, 'QUERY_VALIDATION_FAILED', 'BAD_USER_INPUT'],
@@ -226,11 +216,11 @@ describe('each step', () => {
 
   test.each(steps)(
     '%s reports each refusal of the service with its code, after one call',
-    async (name, type, input, path) => {
+    async (name, input, path) => {
       for (const [status, errorCode, code] of answers) {
         sandbox.reset();
         sandbox.tell({ path, status, ...(errorCode !== undefined && { errorCode }) });
-        const { data, errors } = await gateway.query(documentOf(name, type), { input });
+        const { data, errors } = await gateway.query(documentOf(name), { input });
         expect(data[name]).toBeNull();
         expect(errors?.[0].extensions).toMatchObject({ code, upstream: { status } });
         expect(errors?.[0].extensions.argument).toBe(code === 'BAD_USER_INPUT' ? 'input' : undefined);
@@ -242,38 +232,29 @@ describe('each step', () => {
 
   test.each(steps)(
     '%s whose connection breaks is sent once, and its outcome said to be unknown',
-    async (name, type, input, path) => {
+    async (name, input, path) => {
       sandbox.tell({ path, breakConnection: 'before' });
-      const { errors } = await gateway.query(documentOf(name, type), { input });
+      const { errors } = await gateway.query(documentOf(name), { input });
       expect(errors?.[0].message).toMatch(/outcome is unknown/);
       expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: false });
       expect(sandbox.calls.count(path)).toBe(1);
     },
   );
 
-  test.each<[string, string, object, object]>([
-    ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: 'x' }, { searchType: 'marketSearch' }],
-    ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchType: 'y', searchInput: 'x' }, { searchType: 'y' }],
-    ['startDiscovery', 'StartDiscoveryInput', {}, { pipelineChoices: { skipDiscoveryReview: false } }],
-    [
-      'startDiscovery',
-      'StartDiscoveryInput',
-      { skipDiscoveryReview: true },
-      { pipelineChoices: { skipDiscoveryReview: true } },
-    ],
+  const domains = ['a.example'];
+  const partial = { mode: 'partial', domains };
+  test.each<[string, object, object]>([
+    ['createSearchCriteria', { searchInput: 'x' }, { searchType: 'marketSearch' }],
+    ['createSearchCriteria', { searchType: 'y', searchInput: 'x' }, { searchType: 'y' }],
+    ['startDiscovery', {}, { pipelineChoices: { skipDiscoveryReview: false } }],
+    ['startDiscovery', { skipDiscoveryReview: true }, { pipelineChoices: { skipDiscoveryReview: true } }],
     [
       'reviewCompanies',
-      'ReviewCompaniesInput',
       { reviewStatus: 'INCLUDE', target: { all: true } },
       { reviewStatus: 'include', target: { mode: 'all' } },
     ],
-    [
-      'reviewCompanies',
-      'ReviewCompaniesInput',
-      { reviewStatus: 'EXCLUDE', target: { domains: ['a.example'] } },
-      { reviewStatus: 'exclude', target: { mode: 'partial', domains: ['a.example'] } },
-    ],
-  ])('%s sends what was chosen, and a default for the rest: %s %j', async (name, type, choice, sent) => {
+    ['reviewCompanies', { reviewStatus: 'EXCLUDE', target: { domains } }, { reviewStatus: 'exclude', target: partial }],
+  ])('%s sends what was chosen, and a default for the rest: %j', async (name, choice, sent) => {
     const service = fakeWire(({ path }) => ({
       body: path.endsWith('/start') ? { data: [] } : { searchCriteria: { userPrompt: 'x' } },
     }));
@@ -281,7 +262,7 @@ describe('each step', () => {
     const common = name === 'createSearchCriteria' ? {} : { marketId: '1' };
     const criteria = name === 'startDiscovery' ? { searchCriteria: {} } : {};
     try {
-      const { errors } = await own.query(documentOf(name, type), { input: { ...common, ...criteria, ...choice } });
+      const { errors } = await own.query(documentOf(name), { input: { ...common, ...criteria, ...choice } });
       expect(errors).toBeUndefined();
       const input = name === 'createSearchCriteria' ? { searchInput: 'x' } : {};
       expect(service.calls.map(({ body }) => JSON.parse(body))).toEqual([{ ...criteria, ...input, ...sent }]);
@@ -511,15 +492,6 @@ describe('jobs that the service lists some time after it has started them', () =
 
   const env = { POLL_INTERVAL_MS: '100' };
 
-  test.each(phases)('are waited for (%s)', async (...row) => {
-    const { listed, wire } = serviceOf();
-    const own = await startGateway({ wire, env });
-    const heard = await follow(row, listed, { writer: own, reader: own });
-    listed.jobs = [yesterdays, ...row[2].map(jobId => ({ ...yesterdays, jobId }))];
-    expect(await heard.ended).toBeUndefined();
-    expect(heard.results.at(-1).data.jobProgress).toMatchObject({ finished: true, unlisted: [] });
-  });
-
   test.each(phases)('are named by the last state where a minute was not enough (%s)', async (...row) => {
     const { listed, wire } = serviceOf();
     const own = await startGateway({ wire, env });
@@ -661,101 +633,45 @@ describe('search criteria that were read', () => {
 });
 
 describe('invalid input is refused before any call', () => {
-  const rows: [string, string, object, string][] = [
-    ['startDiscovery', 'StartDiscoveryInput', { marketId: 'x', searchCriteria: {} }, 'input.marketId'],
-    [
-      'startDiscovery',
-      'StartDiscoveryInput',
-      { marketId: '1', searchCriteria: { count: 0 } },
-      'input.searchCriteria.count',
-    ],
-    [
-      'startDiscovery',
-      'StartDiscoveryInput',
-      { marketId: '1', searchCriteria: { locations: [{ countryCode: 'DEU', countryName: 'Germany' }] } },
-      'input.searchCriteria.locations.0.countryCode',
-    ],
-    [
-      'startDiscovery',
-      'StartDiscoveryInput',
-      { marketId: '1', searchCriteria: { seedDomains: ['example.com', 'x'.repeat(10_001)] } },
-      'input.searchCriteria.seedDomains.1',
-    ],
-    [
-      'startDiscovery',
-      'StartDiscoveryInput',
-      { marketId: '1', searchCriteria: { attributes: { count: 'many' } } },
-      'input.searchCriteria.attributes',
-    ],
-    [
-      'startDiscovery',
-      'StartDiscoveryInput',
-      { marketId: '1', searchCriteria: { keywords: { attributes: { user: ['a'] } } } },
-      'input.searchCriteria.keywords.attributes',
-    ],
-    [
-      'startDiscovery',
-      'StartDiscoveryInput',
-      { marketId: '1', searchCriteria: { locations: [{ countryCode: 'DE', attributes: { countryName: 'x' } }] } },
-      'input.searchCriteria.locations.0.attributes',
-    ],
-    [
-      'exportMarketCsv',
-      'ExportMarketCsvInput',
-      { marketId: '1', companies: { domains: [] } },
-      'input.companies.domains',
-    ],
-    [
-      'exportMarketCsv',
-      'ExportMarketCsvInput',
-      { marketId: '1', companies: { domains: ['-.com'] } },
-      'input.companies.domains.0',
-    ],
-    [
-      'exportMarketCsv',
-      'ExportMarketCsvInput',
-      { marketId: '1', companies: { domains: Array(10_001).fill('a.example') } },
-      'input.companies.domains',
-    ],
-    ...(
-      [
-        [{}, 'input.companies'],
-        [{ all: true }, 'input.companies.all'],
-        [{ matching: null }, 'input.companies.matching'],
-        [{ visible: { last: 0 } }, 'input.companies.visible.last'],
-        [{ matching: { search: ' ' } }, 'input.companies.matching.search'],
-      ] as const
-    ).map(([companies, argument]): [string, string, object, string] => [
-      'exportMarketCsv',
-      'ExportMarketCsvInput',
-      { marketId: '1', companies },
-      argument,
-    ]),
-    [
-      'reviewCompanies',
-      'ReviewCompaniesInput',
-      { marketId: '1', reviewStatus: 'INCLUDE', target: { all: false } },
-      'input.target.all',
-    ],
-    [
-      'reviewCompanies',
-      'ReviewCompaniesInput',
-      { marketId: '1', reviewStatus: 'INCLUDE', target: { all: true, domains: ['a.example'] } },
-      'input.target',
-    ],
-    ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: ' ' }, 'input.searchInput'],
-    ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: 'a\ud800' }, 'input.searchInput'],
-    ['signIn', 'SignInInput', { email: 'ada@team.example', password: 'a\udc00b' }, 'input.password'],
-    ['signIn', 'SignInInput', { email: 'ada@team.example', password: '\ufffd' }, 'input.password'],
-    ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: 'x'.repeat(10_001) }, 'input.searchInput'],
+  type Mutation = readonly [document: string, input: object];
+  const mutation = (name: string, selection: string, input: object): Mutation => [
+    `mutation ($input: ${name[0]?.toUpperCase()}${name.slice(1)}Input!) { ${name}(input: $input) { ${selection} } }`,
+    input,
   ];
-  const selection = {
-    exportMarketCsv: 'downloadLink',
-    createSearchCriteria: 'searchCriteria { userPrompt }',
-  } as Record<string, string>;
+  const starting = (searchCriteria: object, marketId = '1') =>
+    mutation('startDiscovery', '__typename', { marketId, searchCriteria });
+  const exporting = (companies: object) => mutation('exportMarketCsv', 'downloadLink', { marketId: '1', companies });
+  const reviewing = (target: object) =>
+    mutation('reviewCompanies', 'marketId', { marketId: '1', reviewStatus: 'INCLUDE', target });
+  const asking = (searchInput: string) =>
+    mutation('createSearchCriteria', 'searchCriteria { userPrompt }', { searchInput });
+  const signingIn = (password: string) => mutation('signIn', '__typename', { email: 'ada@team.example', password });
+  const place = { countryCode: 'DE', attributes: { countryName: 'x' } };
 
-  test.each(rows)('%s %#', async (name, type, input, argument) => {
-    const document = `mutation ($input: ${type}!) { ${name}(input: $input) { ${selection[name] ?? '__typename'} } }`;
+  test.each<[Mutation, string]>([
+    [starting({}, 'x'), 'input.marketId'],
+    [starting({ count: 0 }), 'input.searchCriteria.count'],
+    [starting({ locations: [{ countryCode: 'DEU' }] }), 'input.searchCriteria.locations.0.countryCode'],
+    [starting({ seedDomains: ['example.com', 'x'.repeat(10_001)] }), 'input.searchCriteria.seedDomains.1'],
+    [starting({ attributes: { count: 'many' } }), 'input.searchCriteria.attributes'],
+    [starting({ keywords: { attributes: { user: ['a'] } } }), 'input.searchCriteria.keywords.attributes'],
+    [starting({ locations: [place] }), 'input.searchCriteria.locations.0.attributes'],
+    [exporting({ domains: [] }), 'input.companies.domains'],
+    [exporting({ domains: ['-.com'] }), 'input.companies.domains.0'],
+    [exporting({ domains: Array(10_001).fill('a.example') }), 'input.companies.domains'],
+    [exporting({}), 'input.companies'],
+    [exporting({ all: true }), 'input.companies.all'],
+    [exporting({ matching: null }), 'input.companies.matching'],
+    [exporting({ visible: { last: 0 } }), 'input.companies.visible.last'],
+    [exporting({ matching: { search: ' ' } }), 'input.companies.matching.search'],
+    [reviewing({ all: false }), 'input.target.all'],
+    [reviewing({ all: true, domains: ['a.example'] }), 'input.target'],
+    [asking(' '), 'input.searchInput'],
+    [asking('a\ud800'), 'input.searchInput'],
+    [asking('x'.repeat(10_001)), 'input.searchInput'],
+    [signingIn('a\udc00b'), 'input.password'],
+    [signingIn('\ufffd'), 'input.password'],
+  ])('case %#', async ([document, input], argument) => {
     const { errors } = await gateway.query(document, { input });
     expect(errors?.[0].extensions).toMatchObject({ code: 'BAD_USER_INPUT', argument });
     expect(sandbox.calls.list()).toEqual([]);

@@ -68,38 +68,6 @@ const titlesIn = (heard: Heard) => updatesIn(heard).flatMap(({ event }) => event
 const lastCursor = (heard: Heard) => updatesIn(heard).at(-1)?.cursor;
 
 describe.each(Object.entries(transports))('Over %s', (_, through) => {
-  test('a client that reconnects to another gateway misses nothing and gets nothing twice', async () => {
-    const [one, other] = gateways;
-    const first = listen(through, one);
-    await until(() => first.results.length === 1);
-    sandbox.publishEvent({ title: 'Seen' });
-    await until(() => titlesIn(first).length === 1);
-    first.stop();
-    const { _id } = sandbox.publishEvent({ title: 'Missed, in an old version' });
-    sandbox.publishEvent({ title: 'Missed' });
-    await untilLater();
-    sandbox.touchEvent(_id, { title: 'Missed, changed' });
-    const second = listen(through, other, lastCursor(first));
-    await until(() => titlesIn(second).length === 2);
-    sandbox.publishEvent({ title: 'Live' });
-    await until(() => titlesIn(second).includes('Live'));
-    expect(titlesIn(second)).toEqual(['Missed', 'Missed, changed', 'Live']);
-    expect(updatesIn(second).some(({ gap }) => gap)).toBe(false);
-  });
-
-  test('a client resumes behind its start, and behind every single update', async () => {
-    const [one, other] = gateways;
-    const first = listen(through, one);
-    await until(() => first.results.length === 1);
-    for (const title of ['A', 'B', 'C']) sandbox.publishEvent({ title });
-    await until(() => titlesIn(first).length === 3);
-    for (const [index, { cursor }] of updatesIn(first).entries()) {
-      const again = listen(through, other, cursor);
-      await until(() => titlesIn(again).length === 3 - index);
-      expect(titlesIn(again)).toEqual(titlesIn(first).slice(index));
-    }
-  });
-
   test('a client that joins equal subscriptions gets a cursor at once', async () => {
     const first = listen(through, gateways[0]);
     await until(() => first.results.length === 1);
@@ -187,19 +155,6 @@ test('listeners on every transport whose connections are cut get every update ex
     await network.close();
   }
 });
-
-test.each(Object.entries(transports))(
-  'a client over %s catches up with 600 updates on one connection',
-  async (_, through) => {
-    const first = listen(through, gateways[0]);
-    await until(() => first.results.length === 1);
-    first.stop();
-    for (let index = 0; index < 600; index += 1) sandbox.publishEvent({ title: `Many ${index}` });
-    const again = listen(through, gateways[1], lastCursor(first));
-    await until(() => titlesIn(again).length === 600);
-    expect(new Set(titlesIn(again)).size).toBe(600);
-  },
-);
 
 test('an EventSource resumes behind its last id, which outranks the argument', async () => {
   const read = async (after: string | undefined, lastEventId: string | undefined, count: number) => {
@@ -389,83 +344,6 @@ describe('the updates after a position', () => {
   }
   const idsIn = (updates: readonly EventUpdate[]) => updates.flatMap(({ event }) => event?.id ?? []);
 
-  test('are read from the service where a listener has skipped tails that are no longer complete', async () => {
-    const service = world();
-    service.set('old', 0);
-    const first = await service.tail(undefined, 1);
-    service.set('a', 2);
-    const second = await service.tail(first, 30);
-    service.set('b', 31);
-    // More than five minutes later, the first update is no longer in the tail.
-    const third = await service.tail(second, 400);
-    expect(third.updates.map(({ event }) => event.id)).toEqual(['b']);
-    expect(idsIn(await service.messages(undefined, [first, third]))).toEqual(['a', 'b']);
-    expect(idsIn(await service.messages(undefined, [first, second, third]))).toEqual(['a', 'b']);
-  });
-
-  test('are read from the service once where the list has one of them twice', async () => {
-    const service = world();
-    const first = await service.tail(undefined, 1);
-    const [start] = await service.messages(undefined, [first]);
-    service.repeat('a');
-    service.set('a', 2);
-    const tails = [await service.tail(first, 30)];
-    service.set('b', 31);
-    tails.push(await service.tail(tails[0], 60));
-    const before = service.reads();
-    expect(idsIn(await service.messages(start?.cursor, tails))).toEqual(['a', 'b']);
-    const once = service.reads() - before;
-    service.set('c', 61);
-    tails.push(await service.tail(tails[1], 90));
-    const beforeAll = service.reads();
-    expect(idsIn(await service.messages(start?.cursor, tails))).toEqual(['a', 'b', 'c']);
-    expect(service.reads() - beforeAll).toBe(once);
-  });
-
-  test('that no poll has found yet come with the next tail', async () => {
-    const service = world();
-    const first = await service.tail(undefined, 1);
-    const [start] = await service.messages(undefined, [first]);
-    service.set('a', 2);
-    const second = await service.tail(first, 30);
-    expect(idsIn(await service.messages(start?.cursor, [second]))).toEqual(['a']);
-    service.set('b', 31);
-    expect(idsIn(await service.messages(start?.cursor, [second]))).toEqual(['a']);
-    const third = await service.tail(second, 32);
-    expect(idsIn(await service.messages(start?.cursor, [second, third]))).toEqual(['a', 'b']);
-  });
-
-  test('are not repeated when another gateway continues to poll', async () => {
-    const service = world();
-    const first = await service.tail(undefined, 1);
-    service.set('a', 2);
-    const second = await service.tail(first, 30);
-    const before = service.reads();
-    const own = await service.tail(undefined, 31, 'other');
-    service.set('b', 32);
-    const third = await service.tail(own, 40, 'other');
-    expect(idsIn(await service.messages(undefined, [first, second, third]))).toEqual(['a', 'b']);
-    expect(service.reads()).toBeGreaterThan(before);
-  });
-
-  test.each(['another gateway', 'an earlier poll'])(
-    'are not lost where a gateway has polled alone, and goes on from the tail of %s',
-    async from => {
-      const service = world();
-      service.set('old', 0);
-      const [one, other] = await Promise.all([askOf(service.read), askOf(service.read)]);
-      const start = await one(undefined);
-      service.set('a', 2);
-      service.set('b', 3);
-      const alone = await one(start);
-      service.set('a', 13);
-      const stored = from === 'another gateway' ? await other(start) : start;
-      service.set('c', 20);
-      const found = await service.messages(undefined, [start, alone, await one(stored)]);
-      expect(idsIn(found)).toEqual(['a', 'b', 'a', 'c']);
-    },
-  );
-
   test('are not read again where each tail of a gateway continues the one before', async () => {
     const service = world();
     const ask = await askOf(service.read);
@@ -477,31 +355,6 @@ describe('the updates after a position', () => {
     const before = service.reads();
     expect(idsIn(await service.messages(undefined, tails))).toEqual(['a', 'b', 'c']);
     expect(service.reads()).toBe(before);
-  });
-
-  test('include one that appeared late, within five minutes', async () => {
-    const service = world();
-    service.set('old', 0);
-    const first = await service.tail(undefined, 1);
-    service.set('a', 200);
-    const [, update] = await service.messages(undefined, [first, await service.tail(first, 201)]);
-    service.set('late', 10);
-    const fresh = await service.tail(undefined, 300, 'other');
-    expect(idsIn(await service.messages(update?.cursor, [fresh]))).toEqual(['late']);
-  });
-
-  test('are not repeated by a poll that began before the event was updated once more', async () => {
-    const service = world();
-    service.set('old', 0);
-    const start = await service.tail(undefined, 1);
-    const behind = await service.tail(undefined, 1, 'other');
-    service.set('a', 2);
-    const [, update] = await service.messages(undefined, [start, await service.tail(start, 3)]);
-    const late = await service.tail(behind, 3, 'other');
-    service.set('a', 4);
-    // The client continues at the other gateway, whose poll was answered before the update at 4.
-    const found = await service.messages(update?.cursor, [behind, late, await service.tail(late, 5, 'other')]);
-    expect(found.map(({ event }) => known(event?.lastUpdated ?? null))).toEqual([stamp(4)]);
   });
 
   test('are each sent once to a client that is cut again and again, even if more have the same time than a cursor names', async () => {
@@ -520,16 +373,6 @@ describe('the updates after a position', () => {
       expect(found.length).toBeLessThanOrEqual(700);
     }
     expect(new Set(found).size).toBe(700);
-  });
-
-  test('end when the client has gone', async () => {
-    const service = world();
-    const first = await service.tail(undefined, 1);
-    const [start] = await service.messages(undefined, [first]);
-    for (const id of ['a', 'b', 'c']) service.set(id, 2);
-    const second = await service.tail(first, 3);
-    expect(await service.messages(start?.cursor, [second])).toHaveLength(3);
-    expect(await service.messages(start?.cursor, [second], true)).toHaveLength(1);
   });
 
   test('are no gap, however long the list had no updates', async () => {

@@ -474,15 +474,6 @@ describe('an answer', () => {
     });
   });
 
-  test('has what the next tool needs', async () => {
-    const every = { minSeverity: 0, minLikelihood: 0, from: '2020-01-01', first: 1 };
-    const [event] = (await call('searchEvents', every)).structuredContent.data.events.nodes;
-    const { data } = (await call('readObservation', { id: event.references[0].id })).structuredContent;
-    expect(data.observation.title).toBe(event.references[0].title);
-    const explained = await call('explainEvents', { ...every, search: event.title });
-    expect(explained.structuredContent.data.events.nodes).toEqual([expect.objectContaining({ id: event.id })]);
-  });
-
   test("has each company's own impact in an event, not that of others", async () => {
     const own = await startGateway({ sandbox, env });
     const reader = await connectMcp(own.url);

@@ -187,8 +187,8 @@ export function followClock(client: RedisClient, telemetry: Pick<Telemetry, 'clo
 
 /** Each command that a gateway runs, also in scripts, on keys that nothing else has. */
 const commands = [
-  ...['SET mig:check 1 PX 1', 'INCRBY mig:check 1', 'GET mig:check', 'MGET mig:check', 'PTTL mig:check'],
-  ...['EXPIRE mig:check 1', 'PEXPIRE mig:check 1', 'DEL mig:check'],
+  ...['SET mig:check 1 PX 1', 'INCRBY mig:check 1', 'GET mig:check', 'MGET mig:check', 'EXISTS mig:check'],
+  ...['PTTL mig:check', 'EXPIRE mig:check 1', 'PEXPIRE mig:check 1', 'DEL mig:check', 'SCAN 0 MATCH mig:check'],
   ...['HSET mig:check:hash a 1', 'HGET mig:check:hash a', 'HMGET mig:check:hash a', 'HGETALL mig:check:hash'],
   ...['HKEYS mig:check:hash', 'HDEL mig:check:hash a'],
   ...['SADD mig:check:names a', 'SMEMBERS mig:check:names'],

@@ -1,0 +1,129 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, jest, test } from '@jest/globals';
+import { blocksOf } from '../support/guide.js';
+import { buildProgram } from '../support/program.js';
+
+jest.setTimeout(600_000);
+
+/** A network and mounts of its own: the commands run as they are, and nothing of this machine changes. */
+const apart = ['--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc'];
+const canBeApart = spawnSync('unshare', [...apart, 'mount', '-t', 'tmpfs', 'tmpfs', '/opt']).status === 0;
+
+/** Makes the folders as they are after the packages were installed, and starts the sandbox as the service. */
+const machine = `
+set -euo pipefail
+trap '[ $? = 0 ] || journalctl >&2' EXIT
+ip link set lo up
+cp --archive /etc "$STATE/etc" && mount --bind "$STATE/etc" /etc
+for folder in /opt /run /var/lib/redis /var/log/redis /var/lib/prometheus; do mount -t tmpfs tmpfs "$folder"; done
+chown redis:redis /var/lib/redis /var/log/redis
+rm --force /etc/redis/*
+node "$PROGRAM/sandbox/main.js" --port 4010 > "$STATE/sandbox.log" 2>&1 &
+until curl --silent --output /dev/null http://127.0.0.1:4010; do sleep 0.1; done
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=gateway \\
+  -keyout key.pem -out certificate.pem 2> "$STATE/openssl.log"
+ask() { jq --null-input --arg query "$1" '{ $query }' | curl --silent --show-error --insecure https://127.0.0.1/graphql \\
+  --header 'content-type: application/json' --data @- "\${@:2}"; }
+key='x-api-key: demo-key-subscribed'
+`;
+
+/** Uses all that needs Redis. */
+const before = `
+ask 'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { viewer { email } } }' --cookie-jar "$STATE/cookies" > "$STATE/first"
+for time in 1 2 3; do
+  ask '{ events(first: 2) { updatesCursor pageInfo { endCursor } } market(id: 1) { name topics { nodeId } } }' --header "$key" > "$STATE/read"
+done
+cursor=$(jq --raw-output .data.events.pageInfo.endCursor "$STATE/read")
+updates=$(jq --raw-output .data.events.updatesCursor "$STATE/read")
+ask 'mutation {
+  registerExportEndpoint(input: { name: "crm", description: "A CRM", url: "https://crm.example/" }) { signingSecret }
+  exportMarketToEndpoint(input: { endpoint: "crm", marketId: "3", companies: { visible: { first: 3 } }, idempotencyKey: "k" }) { __typename }
+  watchEvents(input: { endpoint: "crm" }) { watch { id } }
+}' --header "$key" > "$STATE/first"
+listen() { grep --quiet --max-count 1 "$2" < <(curl --silent --insecure --no-buffer https://127.0.0.1/graphql/stream --header "$key" \\
+  --header 'accept: text/event-stream' --header 'content-type: application/json' --data "{\\"query\\":\\"subscription { $1 }\\"}"); }
+listen 'jobProgress(marketId: 1) { phase }' 'event: next'
+listen 'eventUpdates { cursor }' ':'
+`;
+
+/** Prints what the next release and the one before made of it, and what Redis and the logs say. */
+const after = `
+ask '{ viewer { email } }' --cookie "$STATE/cookies" --write-out '\\n'
+ask "{ events(first: 1, after: \\"$cursor\\") { pageInfo { hasPreviousPage } } eventChanges(after: \\"$updates\\") { gap } }" --header "$key" --write-out '\\n'
+ask '{ export(by: { idempotencyKey: "k" }) { outcome } watches { endpoint { name } } }' --header "$key" --write-out '\\n'
+ask 'mutation { signOut { viewer { email } } }' --cookie "$STATE/cookies" --write-out '\\n'
+until [ "$(curl --silent --get http://127.0.0.1:9090/api/v1/query --data-urlencode 'query=sum(up{job="gateway"})' | jq --raw-output '.data.result[0].value[1]')" = 2 ]
+do sleep 0.2; done
+REDISCLI_AUTH=$(cat "$settings/REDIS_ADMIN_PASSWORD") redis-cli --tls --cacert /etc/redis/redis.pem --user admin --json acl log | jq --compact-output 'map({ object, username })'
+journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 20 gets no'
+`;
+
+(canBeApart ? test : test.skip)(
+  'the page for Linux without Docker sets up a fleet that upgrades and rolls back',
+  async () => {
+    const { folder: PROGRAM } = await buildProgram();
+    const own = mkdtempSync(join(tmpdir(), 'linux-'));
+    const STATE = join(own, 'state');
+    const checkout = join(own, 'checkout');
+    const stubs = join(own, 'stubs');
+    try {
+      for (const each of ['deploy', 'docs/operations', 'operations', 'package.json', 'schema'])
+        cpSync(each, join(checkout, each), { recursive: true });
+      for (const each of [STATE, stubs]) mkdirSync(each);
+      // What the Dockerfile's test does in a clean folder.
+      cpSync(PROGRAM, join(checkout, 'dist'), { recursive: true });
+      symlinkSync(resolve('node_modules'), join(checkout, 'node_modules'));
+      const stub = (name: string, script: string) => {
+        writeFileSync(join(stubs, name), `#!/bin/sh\n${script}\n`);
+        chmodSync(join(stubs, name), 0o755);
+      };
+      stub('npm', '');
+      stub('apt-get', '');
+      stub('git', 'echo release');
+      stub('systemctl', `exec node ${resolve('test/support/systemctl.mjs')} "$@"`);
+      stub('journalctl', 'cat "$SYSTEMCTL_STATE"/gateway@*.log');
+      const commands = blocksOf('docs/linux.md').map(({ text }) =>
+        text.replaceAll('https://service.example.com', 'http://127.0.0.1:4010'),
+      );
+      const upgrade = commands.findIndex(command => command.includes('roll.sh'));
+      const script = [
+        machine,
+        ...commands.slice(0, upgrade),
+        before,
+        ...commands.slice(upgrade),
+        "echo '---'",
+        after,
+      ].join('\n');
+      const child = spawn('unshare', [...apart, 'bash', '-c', script], {
+        cwd: checkout,
+        env: { PATH: `${stubs}:${process.env.PATH}:/usr/sbin`, HOME: own, STATE, SYSTEMCTL_STATE: STATE, PROGRAM },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+      const [printed = '', found = ''] = stdout.split('---\n');
+      const [session, cursors, exported, signedOut, acl, ...log] = found.trimEnd().split('\n');
+      // The certificate's key is made, and an address is tried again until it answers.
+      expect(stderr.replaceAll(/^(-+|curl: \((7|22)\) .*)\n/gm, '')).toBe('');
+      expect([session, cursors, exported, signedOut, acl].map(line => JSON.parse(line ?? ''))).toEqual([
+        { data: { viewer: { email: 'ada@team.example' } } },
+        { data: { events: { pageInfo: { hasPreviousPage: true } }, eventChanges: { gap: false } } },
+        { data: { export: { outcome: 'FAILED' }, watches: [{ endpoint: { name: 'crm' } }] } },
+        { data: { signOut: { viewer: null } } },
+        // Redis has refused nothing.
+        [],
+      ]);
+      expect(log.filter(line => /may not|password|certificate|NOPERM/.test(line))).toEqual([]);
+      for (const line of [
+        'Purged everything',
+        'Signed with the first SESSION_SECRET: the endpoints and exports of 1 of 1 teams',
+      ])
+        expect(printed).toContain(line);
+    } finally {
+      rmSync(own, { recursive: true, force: true });
+    }
+  },
+);

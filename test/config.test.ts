@@ -265,9 +265,10 @@ describe('a secret in a file', () => {
     expect(readConfig({ REDIS_URL_FILE: ' ', REDIS_URL: 'redis://one' }).redis).toHaveLength(1);
   });
 
-  test('must not be in the environment too', () => {
-    const env = { REDIS_URL_FILE: fileOf('redis://one'), REDIS_URL: 'redis://one' };
-    expect(faultsOf(env)).toEqual(['REDIS_URL_FILE: must not be set where REDIS_URL is set']);
+  test('may be in the environment too, such as for the commands of an operator, with the same value', () => {
+    const env = (ADMIN_TOKEN: string) => ({ ADMIN_TOKEN_FILE: fileOf('a token\n'), ADMIN_TOKEN });
+    expect(readConfig(env('a token')).adminToken?.reveal()).toBe('a token');
+    expect(faultsOf(env('another'))).toEqual(['ADMIN_TOKEN_FILE: is not what ADMIN_TOKEN says']);
   });
 
   test.each(['', '\n', ' \n\n'])('must not be empty: %j', content => {

@@ -80,8 +80,9 @@ function settingsIn(env: Environment) {
     if (file === undefined) return text;
     try {
       const content = readTextFile(file);
-      if (text !== undefined) faults.push(`${fileName}: must not be set where ${name} is set`);
-      else if (content.trim() === '') faults.push(`${fileName}: ${file} is empty`);
+      if (content.trim() === '') faults.push(`${fileName}: ${file} is empty`);
+      else if (text !== undefined && text.trim() !== content.trim())
+        faults.push(`${fileName}: is not what ${name} says`);
       else return content;
     } catch (error) {
       faults.push(`${fileName}: ${file} cannot be read: ${reasonOf(error)}`);

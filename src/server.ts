@@ -89,6 +89,7 @@ function createPipeline(deps: ServerDeps, sdl: string) {
   });
   const limits = createRateLimits(config.rateLimits, shared?.redis, telemetry, acceptedScopes);
   const clients = createClients({ ...parts, redis: shared?.redis, limits });
+  services.watches.isBlocked = clients.isBlocked;
   const requestAdmission = createRequestAdmission({ ...parts, authentication, limits, clients });
   addGauges(metrics, deps, requestAdmission, parts.concurrency, parts.connections);
   const store = config.responseCache ? createResponseCacheStore({ ...parts, bytes: cacheBytes }) : undefined;

@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
-import type { Scope } from '../src/auth/credentials.js';
+import { hashOfKey, type Scope } from '../src/auth/credentials.js';
 import { createTeams } from '../src/auth/teams.js';
 import { Reloadable, Secret } from '../src/config/values.js';
 import { localWatchStore } from '../src/domains/watches/store.js';
@@ -461,6 +461,22 @@ test('another gateway goes on with what a killed one has left, and sends it unde
   expect(titles(receiver.taken)).toEqual(['Refused', 'Missed']);
   const refused = receiver.received.filter(({ body }) => body.changes[0].event.title === 'Refused');
   expect(new Set(refused.map(({ headers, text }) => `${headers['webhook-id']} ${text}`)).size).toBe(1);
+});
+
+test('a watch sends nothing more once an operator has blocked its client in the fleet', async () => {
+  await watch(gateway);
+  const client = new Redis(redis.url);
+  const block = { requestsPerMinute: 0, until: timeNow() + 60_000, reason: 'Leaked' };
+  const name = `key:${hashOfKey(admin['x-api-key'])}`;
+  const isRefused = async () => fault(await gateway.query('{ viewer { team } }', {}, admin)) === 'RATE_LIMITED';
+  await client.hset('mig:clients', name, JSON.stringify(block));
+  await until(isRefused);
+  sandbox.publishEvent({ title: 'Unsent' });
+  await until(async () => (await client.keys('mig:watches:*')).length === 0);
+  await client.hdel('mig:clients', name);
+  client.disconnect();
+  await until(async () => !(await isRefused()));
+  expect([await watches(gateway), receiver.received]).toEqual([[], []]);
 });
 
 test('a watch ends when its client signs out on another gateway', async () => {

@@ -3,7 +3,7 @@
 // Promises: each change is sent at least once behind the last cursor that the client renewed with, in order, one delivery for each. What is sent again has the
 //   same `webhook-id`, also from another gateway, and behind an earlier cursor. Says with `gap` where something may be missing.
 // States: it follows; or it has a pending delivery, which is sent until the endpoint answers 2xx. It ends with its lease (15 minutes, unless renewed), with its
-//   job, when the service or the team refuses its client, when its endpoint is deleted, and when the client stops it or signs out.
+//   job, when the service, the team or an operator refuses its client, when its endpoint is deleted, and when the client stops it or signs out.
 // Needs: a store (of this process, or Redis), feeds that follow what is watched, and what sends to an endpoint.
 // Never: keeps or uses a credential longer than the lease, or has it unsealed outside of the process; sends to an endpoint of another team; reads, or keeps what it has read,
 //   for an endpoint that takes nothing.
@@ -58,6 +58,8 @@ const retryMs = { first: 1_000, max: 60_000 };
 const closingMs = 3_000;
 
 export class Watches {
+  /** Whether an operator has blocked a client. The server, which is built later, sets it. */
+  isBlocked: (client: Pick<RequestAuth, 'scope' | 'credential'>) => boolean = () => false;
   readonly #deps: WatchesDeps;
   readonly #running = new Map<string, Running>();
   readonly #timer = setInterval(() => void this.#look(), lookEveryMs).unref();
@@ -266,6 +268,8 @@ export class Watches {
     // The process may have been paused.
     if (shortHash(key) !== team || until <= timeNow())
       throw new Forbidden('The client has left its team, or the lease has ended');
+    if (this.isBlocked({ credential, scope: this.#deps.scopeOf(credential) }))
+      throw new Forbidden('An operator has blocked the client');
     try {
       const send = await this.#deps.prepare(key, endpoint, credential);
       return await send(delivery);

@@ -98,9 +98,9 @@ export function createClients(deps: ClientsDeps) {
     namedNetwork(networkOf(client.address)),
   ];
 
-  /** The tightest restriction of a client. */
-  function restrictionOf(client: Client): (Restriction & { readonly id: string }) | undefined {
-    const found = namesOf(client).flatMap(({ id }) => {
+  /** The tightest restriction of a client by its names. */
+  function restrictionOf(names: readonly Name[]): (Restriction & { readonly id: string }) | undefined {
+    const found = names.flatMap(({ id }) => {
       const restriction = known.get(id);
       return restriction === undefined || restriction.until <= timeNow() ? [] : [{ id, ...restriction }];
     });
@@ -112,7 +112,7 @@ export function createClients(deps: ClientsDeps) {
     for (const connection of connections.open) {
       const { socket, isUpgraded, unanswered } = connection;
       const isStream = isUpgraded || unanswered.some(isOfStream);
-      if (isStream && restrictionOf(clientOf(connection))?.requestsPerMinute === 0) socket.destroy();
+      if (isStream && restrictionOf(namesOf(clientOf(connection)))?.requestsPerMinute === 0) socket.destroy();
     }
   }
 
@@ -164,10 +164,13 @@ export function createClients(deps: ClientsDeps) {
     follow,
     close: () => clearInterval(timer),
 
+    /** Whether a client is blocked that is at no address now. */
+    isBlocked: (client: Omit<Client, 'address'>) => restrictionOf(namesOfCredential(client))?.requestsPerMinute === 0,
+
     /** The error that refuses a request of a restricted client, if any. */
     refusalFor(client: Client): MaybePromise<GatewayError | undefined> {
       if (client.scope !== undefined && acceptedScopes.has(client.scope)) namesOfCredential(client);
-      const restriction = known.size === 0 ? undefined : restrictionOf(client);
+      const restriction = known.size === 0 ? undefined : restrictionOf(namesOf(client));
       if (restriction === undefined) return undefined;
       const { id, requestsPerMinute, until, reason } = restriction;
       const refuse = (seconds: number) =>

@@ -1,3 +1,4 @@
+// The connections to Redis, what commands of it need in common, and what becomes of one that fails.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';

@@ -1,3 +1,4 @@
+// `npm run purge`: makes the gateways of a fleet forget what they cached. Runs with the environment of a gateway.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Cluster } from 'ioredis';
@@ -8,8 +9,6 @@ import { connectForCommand, databaseOf, type RedisClient } from '../redis.js';
 import { fleetNamespace } from '../shared-store.js';
 import { changeGeneration, refreshMs, writePurge } from './generations.js';
 import { jobsTag, marketTag } from './keys.js';
-
-/** `npm run purge`: makes the gateways of a fleet forget what they cached. Runs with the environment of a gateway. */
 
 const usage = 'Usage: npm run purge -- --market <id> | --credential-hash sha256:<hash> | --all';
 const options = {

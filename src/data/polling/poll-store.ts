@@ -1,3 +1,4 @@
+// Where the gateways of a fleet agree who polls, and its form for a gateway that is alone.
 import { LRUCache } from 'lru-cache';
 import type { StateMessage } from './state-message.js';
 

@@ -1,3 +1,4 @@
+// What a poll found, in the form in which gateways tell it each other.
 import { z } from 'zod';
 import { Forbidden, NotFound, Unauthenticated, UpstreamBadInput } from '../../errors.js';
 

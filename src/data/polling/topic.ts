@@ -1,3 +1,4 @@
+// The newest value of something that changes, and who listens.
 /** The values that a subscription delivers, for all clients that share it. */
 export interface Feed<T> extends AsyncIterable<T> {
   /** Whether each value is a whole state, which replaces the one before it. */

@@ -1,3 +1,4 @@
+// What is sent to the service, for whom, and what comes back.
 import type { Credential, Scope } from '../../auth/credentials.js';
 import type { UnreadableBody } from '../../lib/body.js';
 import type { JsonBounds } from '../../lib/json.js';

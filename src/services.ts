@@ -7,11 +7,13 @@ import { createSealer } from './auth/seal.js';
 import { createTeams, readTeams, type TeamList, type Teams } from './auth/teams.js';
 import type { Config } from './config/config.js';
 import { ConfigurationError, reasonOf } from './config/configuration-error.js';
-import { countOf, describeChange, Reloadable } from './config/values.js';
+import { countOf, describeChange, Reloadable, type Secret } from './config/values.js';
 import type { Services } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { localGenerations, sharedGenerations } from './data/cache/generations.js';
+import { localPollStore } from './data/polling/poll-store.js';
 import { createPolling } from './data/polling/polling.js';
+import { redisPollStore } from './data/polling/redis-poll-store.js';
 import { connectRedis, databaseOf, faultsOfRedis, firstContact, followClock, patient } from './data/redis.js';
 import { fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
 import { createSigner } from './data/signer.js';
@@ -88,20 +90,16 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   );
   const { base } = config.upstream;
   const upstream = createUpstream(config.upstream, telemetry, acceptedScopes, seams.wire, tracing);
-  const urls = config.redis?.map(url => url.reveal());
-  const redis = urls && connectRedis(urls, error => telemetry.redisFault('connect', error));
-  redis?.on('ready', () => telemetry.redisWorks('connect'));
-  const readClock = redis && followClock(redis, telemetry);
-  // Of its own, so that nothing waits behind the exports of a team, or the deliveries of a watch. Its errors are those of the other.
-  const patientRedis = urls && connectRedis(urls, () => {}, patient);
+  const connections = config.redis && openRedis(config.redis, telemetry);
+  const { redis, patientRedis } = connections ?? {};
   const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
   const signer = createSigner(config.sessionSecrets);
   const shared: SharedStore | undefined = redis && { redis, namespace: fleet, signer, telemetry, acceptedScopes };
-  const generations =
-    redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry, acceptedScopes);
+  const generations = shared === undefined ? localGenerations() : sharedGenerations(shared);
   const sealer = createSealer(config.sessionSecrets);
   const intervalMs = config.pollIntervalMs;
-  const polling = createPolling({ shared, intervalMs, telemetry, acceptedScopes });
+  const store = shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
+  const polling = createPolling({ store, intervalMs, telemetry, acceptedScopes });
   const report = (error: unknown) => log.error({ err: error }, 'The outcome of an export could not be recorded');
   const exports = await openExports(config, { redis: patientRedis, signer, sealer, telemetry, report }, seams);
   const scopeOf = createScoper(config.sessionSecrets[0]);
@@ -151,12 +149,9 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   };
   const judging = setInterval(() => judgeRefusals(telemetry, acceptedScopes.recent()), judgeEveryMs).unref();
   // The first request should already see what the fleet has cached.
-  await Promise.all([redis, patientRedis].map(each => each && firstContact(each)));
-  await readClock?.();
+  await connections?.firstContact();
   await generations.refresh();
-  // The log should say at the start, not at the first write, where this Redis cannot be trusted.
-  const faults = redis?.status === 'ready' ? await faultsOfRedis(redis) : [];
-  for (const fault of faults) telemetry.warn('Redis', fault);
+  await connections?.warnOfFaults();
   return {
     services,
     shared,
@@ -169,8 +164,36 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
       await exports.sender.idle();
       await polling.close();
       await upstream.close();
-      redis?.disconnect();
-      patientRedis?.disconnect();
+      connections?.disconnect();
+    },
+  };
+}
+
+/**
+ * The connections to Redis. One is of its own, so that nothing waits behind the exports of a team, or the deliveries of a watch; its errors are those of the
+ * other.
+ */
+function openRedis(addresses: readonly Secret[], telemetry: Telemetry) {
+  const urls = addresses.map(url => url.reveal());
+  const redis = connectRedis(urls, error => telemetry.redisFault('connect', error));
+  redis.on('ready', () => telemetry.redisWorks('connect'));
+  const readClock = followClock(redis, telemetry);
+  const patientRedis = connectRedis(urls, () => {}, patient);
+  return {
+    redis,
+    patientRedis,
+    async firstContact(): Promise<void> {
+      await Promise.all([redis, patientRedis].map(firstContact));
+      await readClock();
+    },
+    /** The log should say at the start, not at the first write, where this Redis cannot be trusted. */
+    async warnOfFaults(): Promise<void> {
+      const faults = redis.status === 'ready' ? await faultsOfRedis(redis) : [];
+      for (const fault of faults) telemetry.warn('Redis', fault);
+    },
+    disconnect(): void {
+      redis.disconnect();
+      patientRedis.disconnect();
     },
   };
 }

@@ -113,12 +113,8 @@ async function connected(...urls: readonly string[]): Promise<RedisClient> {
 /** A process's cache: over this Redis, or with nothing but its memory. */
 function cacheOver(redis: RedisClient | undefined, accepted: Accepted = acceptedScopes): Cache {
   const shared = redis && { ...sharedStore(redis, telemetry), acceptedScopes: accepted };
-  return new Cache(
-    8 * megabyte,
-    shared,
-    redis === undefined ? localGenerations() : sharedGenerations(redis, testFleet(redis), telemetry, accepted),
-    telemetry,
-  );
+  const generations = shared === undefined ? localGenerations() : sharedGenerations(shared);
+  return new Cache(8 * megabyte, shared, generations, telemetry);
 }
 
 type Accepted = Pick<AcceptedScopes, 'add' | 'has'>;

@@ -3,12 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
+import type { Scope } from '../../auth/credentials.js';
 import { atMost } from '../../lib/memory-budget.js';
 import { sharedRun } from '../../lib/run.js';
-import type { Telemetry } from '../../observability/telemetry.js';
 import { countFaults, createRedisGuard, moveMs, onServerLost, type RedisClient, replacingOtherType } from '../redis.js';
-import type { FleetNamespace } from '../shared-store.js';
+import type { FleetNamespace, SharedStore } from '../shared-store.js';
 
 /**
  * The state of what has a tag, such as `market:7`: a random token that every write to this market replaces. An entry is valid only under the
@@ -182,34 +181,13 @@ export async function writePurge(
   await redis.expire(key, lifetimeSeconds);
 }
 
-/**
- * The generations of a fleet, in Redis. Each batch of look-ups reads them again, so that the next query through any process sees a write; an
- * announcement could arrive too late. Epochs are read once a second; while Redis is away, the process uses those that it knows. Gateways with other
- * versions of endpoints share both: a write or a purge through one invalidates the entries of all.
- */
-export function sharedGenerations(
-  redis: RedisClient,
-  namespace: FleetNamespace,
-  telemetry: Telemetry,
-  acceptedScopes: Pick<AcceptedScopes, 'has'>,
-): Generations {
-  /** The last write to each tag whose new token is not in Redis yet. */
-  const owed = new Map<string, Change>();
-  /** By their tags. One that Redis has had is not proposed again: if Redis lost it, what was stored under it may be older than a write. */
-  const proposals = new LRUCache<string, string>({ ...atMost(maxTags), ttl: proposedMs });
-  let failingSince = Number.POSITIVE_INFINITY;
-  /** The tags that were renewed since a server of Redis was lost: its successor may have old tokens. Undefined until one is lost. */
-  let renewed: LRUCache<string, true> | undefined;
-  /** In milliseconds of `performance.now()`. */
-  let trustedFrom = 0;
-
+/** The purges of a fleet, read once a second; while Redis is away, the process uses those that it knows. */
+function followEpochs({ redis, namespace, telemetry }: SharedStore): Pick<Generations, 'epochOf' | 'refresh'> {
   const guarded = createRedisGuard(telemetry);
-  const guardedEpochs = createRedisGuard(telemetry);
   let epochs: Readonly<Record<string, string>> = {};
-
   async function refresh(): Promise<void> {
     if (redis.status !== 'ready') return;
-    const found = await guardedEpochs('HGETALL', () => redis.hgetall(epochsKey(namespace)));
+    const found = await guarded('HGETALL', () => redis.hgetall(epochsKey(namespace)));
     if (found === undefined) return;
     const { data } = epochsSchema.safeParse(found);
     if (data === undefined) telemetry.malformed('generation');
@@ -218,6 +196,84 @@ export function sharedGenerations(
   redis.on('ready', () => void refresh());
   const timer = setInterval(() => void refresh(), refreshMs).unref();
   redis.once('end', () => clearInterval(timer));
+  return { epochOf: scope => `${epochs[all] ?? ''}${epochs[scope] ?? ''}`, refresh };
+}
+
+/** The writes of a process, as changes of tokens. One that Redis did not take is owed: the other processes would use entries from before it again. */
+function createWrites({ redis, namespace, telemetry }: SharedStore) {
+  /** The last write to each tag whose new token is not in Redis yet. */
+  const owed = new Map<string, Change>();
+  let failingSince = Number.POSITIVE_INFINITY;
+
+  /** Returns whether Redis has changed the token. Never rejects. */
+  async function tryChange(tag: string, change: Change | undefined): Promise<boolean> {
+    try {
+      await countFaults(telemetry, 'EVAL', () => changeGeneration(redis, namespace, tag, change));
+      failingSince = Number.POSITIVE_INFINITY;
+      return true;
+    } catch {
+      failingSince = Math.min(failingSince, performance.now());
+      return false;
+    }
+  }
+
+  async function pay(tag: string): Promise<void> {
+    const write = owed.get(tag);
+    if ((await tryChange(tag, write)) && owed.get(tag) === write) owed.delete(tag);
+  }
+
+  const pause = () => sleep(payPauseMs, undefined, { ref: false });
+
+  const payAll = sharedRun(async () => {
+    while (owed.size > 0 && redis.status !== 'end') {
+      await pause();
+      if (redis.status === 'ready') await Promise.all([...owed.keys()].map(pay));
+    }
+  });
+
+  async function renew(tag: string, write?: string, mark?: string): Promise<void> {
+    // Of writes that ended while Redis was away, only the last is taken from the list: the others leave it in a minute.
+    owed.set(tag, { renews: true, write, mark: mark ?? owed.get(tag)?.mark });
+    await pay(tag);
+    if (!owed.has(tag)) return;
+    void payAll();
+    // Another tag may be renewed at the same time, although this one fails.
+    const giveUpAt = Math.min(failingSince, performance.now()) + moveMs;
+    while (owed.has(tag) && performance.now() < giveUpAt) await pause();
+  }
+
+  return {
+    isOwed: (tag: string) => owed.has(tag),
+    /** Redis has answered. */
+    answered(): void {
+      failingSince = Number.POSITIVE_INFINITY;
+    },
+    renew: (tag: string) => renew(tag),
+    async begin(tag: string) {
+      const write = randomUUID().replaceAll('-', '');
+      await tryChange(tag, { renews: false, mark: `+${write}` });
+      return async (effect: WriteEffect) => {
+        if (effect === 'none') await tryChange(tag, { renews: false, write });
+        else await renew(tag, write, effect === 'unknown' ? '+?' : undefined);
+      };
+    },
+  };
+}
+
+/**
+ * The generations of a fleet, in Redis. Each batch of look-ups reads them again, so that the next query through any process sees a write; an
+ * announcement could arrive too late. Gateways with other versions of endpoints share both: a write or a purge through one invalidates the entries of all.
+ */
+export function sharedGenerations(shared: SharedStore): Generations {
+  const { redis, namespace, telemetry, acceptedScopes } = shared;
+  const { isOwed, answered, renew, begin } = createWrites(shared);
+  /** By their tags. One that Redis has had is not proposed again: if Redis lost it, what was stored under it may be older than a write. */
+  const proposals = new LRUCache<string, string>({ ...atMost(maxTags), ttl: proposedMs });
+  /** The tags that were renewed since a server of Redis was lost: its successor may have old tokens. Undefined until one is lost. */
+  let renewed: LRUCache<string, true> | undefined;
+  /** In milliseconds of `performance.now()`. */
+  let trustedFrom = 0;
+  const guarded = createRedisGuard(telemetry);
 
   // Another gateway may be later to reach the new server, and have a token for it.
   onServerLost(redis, () => {
@@ -245,10 +301,10 @@ export function sharedGenerations(
   }
 
   async function current(tag: string, scope?: Scope): Promise<Generation | undefined> {
-    if (performance.now() < trustedFrom || owed.has(tag)) return undefined;
+    if (performance.now() < trustedFrom || isOwed(tag)) return undefined;
     const isAccepted = scope !== undefined && acceptedScopes.has(scope);
     const found = await guarded('EVAL', () => readGeneration(tag, isAccepted));
-    if (found !== undefined) failingSince = Number.POSITIVE_INFINITY;
+    if (found !== undefined) answered();
     if (found !== 'none') {
       proposals.delete(tag);
       return found;
@@ -258,57 +314,5 @@ export function sharedGenerations(
     return { token, state: 'proposed' };
   }
 
-  /** Returns whether Redis has changed the token. Never rejects. */
-  async function tryChange(tag: string, change: Change | undefined): Promise<boolean> {
-    try {
-      await countFaults(telemetry, 'EVAL', () => changeGeneration(redis, namespace, tag, change));
-      failingSince = Number.POSITIVE_INFINITY;
-      return true;
-    } catch {
-      failingSince = Math.min(failingSince, performance.now());
-      return false;
-    }
-  }
-
-  async function pay(tag: string): Promise<void> {
-    const write = owed.get(tag);
-    if ((await tryChange(tag, write)) && owed.get(tag) === write) owed.delete(tag);
-  }
-
-  const pause = () => sleep(payPauseMs, undefined, { ref: false });
-
-  /** Without this, the other processes would use entries from before the write again as soon as Redis is back. */
-  const payAll = sharedRun(async () => {
-    while (owed.size > 0 && redis.status !== 'end') {
-      await pause();
-      if (redis.status === 'ready') await Promise.all([...owed.keys()].map(pay));
-    }
-  });
-
-  async function renew(tag: string, write?: string, mark?: string): Promise<void> {
-    // Of writes that ended while Redis was away, only the last is taken from the list: the others leave it in a minute.
-    owed.set(tag, { renews: true, write, mark: mark ?? owed.get(tag)?.mark });
-    await pay(tag);
-    if (!owed.has(tag)) return;
-    void payAll();
-    // Another tag may be renewed at the same time, although this one fails.
-    const giveUpAt = Math.min(failingSince, performance.now()) + moveMs;
-    while (owed.has(tag) && performance.now() < giveUpAt) await pause();
-  }
-
-  return {
-    known: () => undefined,
-    current,
-    renew: tag => renew(tag),
-    async begin(tag) {
-      const write = randomUUID().replaceAll('-', '');
-      await tryChange(tag, { renews: false, mark: `+${write}` });
-      return async effect => {
-        if (effect === 'none') await tryChange(tag, { renews: false, write });
-        else await renew(tag, write, effect === 'unknown' ? '+?' : undefined);
-      };
-    },
-    epochOf: scope => `${epochs[all] ?? ''}${epochs[scope] ?? ''}`,
-    refresh,
-  };
+  return { known: () => undefined, current, renew, begin, ...followEpochs(shared) };
 }

@@ -13,10 +13,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Scope } from '../../auth/credentials.js';
 import { RateLimited } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
-import type { SharedStore } from '../shared-store.js';
-import { localPollStore, type PollStore, staleIntervals } from './poll-store.js';
+import { staleIntervals } from './poll-store.js';
 import { Poller, type PollerDeps, type Watched } from './poller.js';
-import { redisPollStore } from './redis-poll-store.js';
 import type { Snapshot } from './state-message.js';
 import type { TopicSubscription } from './topic.js';
 
@@ -26,16 +24,9 @@ export type Polling = ReturnType<typeof createPolling>;
 /** How many different things one scope may watch through this process. Each costs one call per interval. */
 const defaultMaxWatched = 1_000;
 
-/** `store`: by default the one that fits `shared`, which is undefined where this gateway is alone. */
-type PollingDeps = Omit<PollerDeps, 'gateway' | 'store'> & {
-  readonly shared?: SharedStore | undefined;
-  readonly store?: PollStore;
-};
-
-export function createPolling({ shared, ...given }: PollingDeps, maxWatched = defaultMaxWatched) {
-  const { intervalMs } = given;
-  const store = shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
-  const deps: PollerDeps = { store, ...given, gateway: randomUUID() };
+export function createPolling(given: Omit<PollerDeps, 'gateway'>, maxWatched = defaultMaxWatched) {
+  const { intervalMs, store } = given;
+  const deps: PollerDeps = { ...given, gateway: randomUUID() };
   /** By their names. A scope without a poller has no entry. */
   const pollersOf = new Map<Scope, Map<string, Poller>>();
   const nameOf = (scope: Scope, key: string) => `${scope} ${createHash('sha256').update(key).digest('base64url')}`;
@@ -87,7 +78,7 @@ export function createPolling({ shared, ...given }: PollingDeps, maxWatched = de
       const name = nameOf(scope, key);
       const running = pollersOf.get(scope)?.get(name);
       await running?.refresh();
-      const stored = async () => ((await deps.store.isClaimed(name, '')) ? deps.store.read(name, '') : undefined);
+      const stored = async () => ((await store.isClaimed(name, '')) ? store.read(name, '') : undefined);
       const found = running === undefined ? await stored().catch(() => undefined) : running.topic.newest;
       const isCurrent =
         found !== undefined && 'state' in found && found.observedAt > timeNow() - staleIntervals * intervalMs;
@@ -97,7 +88,7 @@ export function createPolling({ shared, ...given }: PollingDeps, maxWatched = de
     async close(): Promise<void> {
       for (const pollers of [...pollersOf.values()]) for (const { topic } of [...pollers.values()]) topic.end();
       await Promise.all(stopping);
-      deps.store.close();
+      store.close();
     },
   };
 }

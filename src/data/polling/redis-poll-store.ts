@@ -1,3 +1,4 @@
+// What gateways of a fleet tell each other of their polls, through Redis.
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { timeNow } from '../../lib/clock.js';
@@ -27,60 +28,17 @@ const storedSchema = z.object({
 type Stored = z.output<typeof storedSchema>;
 
 /**
- * A store for a fleet. Claims and last states are keys in Redis; messages are also published on Redis channels. Each process has one connection
- * for all its subscriptions, apart from the one for commands, which must not wait behind a large message (a Cluster client has its own for that).
- * Messages are signed: what no gateway of the fleet wrote is counted and ignored.
+ * The lists of messages in pieces, so that only what is new is sent and read. Those of one channel are in one hash of Redis; this process keeps the ones of
+ * each channel that it follows.
  */
-export function redisPollStore({ redis, namespace, signer, telemetry }: SharedStore, intervalMs: number): PollStore {
-  const { claimMs, keepMs } = timesFor(intervalMs);
-  /** An older message was put back by somebody. */
-  const maxAgeMs = Math.max(5 * 60_000, keepMs.state);
-  /** The keys of one topic share a Cluster slot. */
-  const channelOf = (topic: string) => `mig:live:${namespace}:{${topic}}:messages`;
-  const redisKey = (topic: string, generation: string, part: 'claim' | 'state') =>
-    `mig:live:${namespace}:{${topic}}:${generation}:${part}`;
+function sharedLists({ redis, telemetry }: SharedStore) {
   const counted = <T>(command: string, send: () => Promise<T>) => countFaults(telemetry, command, send);
-  const piecesKeyOf = (channel: string) => `${channel}:pieces`;
-  const subscribers = new Map<string, (message: StateMessage<unknown>) => void>();
-  /** What this process has of the list of each channel that it is subscribed to. */
+  const keyOf = (channel: string) => `${channel}:pieces`;
+  /** By channel, and by the id of a piece. */
   const known = new Map<string, Map<string, object>>();
-  const subscriber = subscriberOf(redis);
-  // A channel that cannot be subscribed to now is subscribed to when the connection is ready again.
-  const subscribeTo = (channels: readonly string[]) => {
-    if (channels.length === 0) return;
-    countFaults(telemetry, 'SUBSCRIBE', () => subscriber.subscribe(...channels)).catch(() => {});
-  };
-  const resubscribe = () => subscribeTo([...subscribers.keys()]);
-  const receive = (channel: string, text: string) => {
-    const onMessage = subscribers.get(channel);
-    const stored = decode(channel, text, 'message');
-    if (stored === undefined || onMessage === undefined) return;
-    const deliver = (message: StateMessage<unknown>) => subscribers.get(channel) === onMessage && onMessage(message);
-    // Without the list, the next read decides.
-    joined(stored, channel).then(deliver, () => {});
-  };
-  subscriber.on('ready', resubscribe);
-  subscriber.on('message', receive);
-
-  /** A message is signed for the channel of its topic, also where it is stored under a key. */
-  const signedMessage = createSignedJson(signer, telemetry, storedSchema);
-  function decode(channel: string, text: string, what: 'message' | 'state'): Stored | undefined {
-    const stored = signedMessage.decode(channel, text, what);
-    if (stored === undefined || Math.abs(timeNow() - stored.signedAt) <= maxAgeMs) return stored;
-    telemetry.malformed(what);
-    return undefined;
-  }
-
   /** The last run of `join` for each channel: one at a time, so that none reads what another already does. */
   const joining = new Map<string, Promise<unknown>>();
-  function joined(stored: Stored, channel: string): Promise<StateMessage<unknown>> {
-    const running = joining.get(channel) ?? Promise.resolve();
-    const next = running.catch(() => {}).then(() => join(stored, channel));
-    if (known.has(channel)) joining.set(channel, next);
-    return next;
-  }
 
-  /** The message with its list. What this process does not have of it is read. @throws Error if something is missing. */
   async function join({ message, list }: Stored, channel: string): Promise<StateMessage<unknown>> {
     if (list === undefined || message.kind === 'refused') return message;
     const before = known.get(channel);
@@ -92,7 +50,7 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
     const missing = list.pieces.filter(({ id }) => !elements.has(id));
     for (const batch of batchesOf(missing, lengthOf, maxAtOnce)) {
       const ids = batch.map(({ id }) => id);
-      const texts = await countFaults(telemetry, 'HMGET', () => redis.hmget(piecesKeyOf(channel), ...ids));
+      const texts = await counted('HMGET', () => redis.hmget(keyOf(channel), ...ids));
       for (const [index, id] of ids.entries()) {
         const text = texts[index];
         if (text == null || pieceIn(text).id !== id) throw new Error('A piece is missing');
@@ -103,29 +61,87 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
       }
     }
     if (before !== undefined) known.set(channel, elements);
-    const { state } = message;
-    return {
-      ...message,
-      state: { ...(state as object), [list.member]: list.pieces.map(({ id }) => elements.get(id)) },
-    };
+    const whole = list.pieces.map(({ id }) => elements.get(id));
+    return { ...message, state: { ...(message.state as object), [list.member]: whole } };
   }
 
-  /** Writes what Redis does not have. Returns what it need not have any more. */
-  async function writePieces(
-    key: string,
-    elements: ReadonlyMap<string, object>,
-    ms: number,
-  ): Promise<readonly string[]> {
-    const expire = () => countFaults(telemetry, 'PEXPIRE', () => redis.pexpire(key, ms));
-    await expire();
-    const names = () => replacingOtherType(redis, key, () => redis.hkeys(key));
-    const present = new Set(await countFaults(telemetry, 'HKEYS', names));
-    const missing = [...elements].flatMap(([id, element]) => (present.has(id) ? [] : [pieceOf(element)]));
-    for (const batch of batchesOf(missing, lengthOf, maxAtOnce)) {
-      const texts = batch.map(({ id }) => [id, JSON.stringify(elements.get(id))] as const);
-      await Promise.all([countFaults(telemetry, 'HSET', () => redis.hset(key, new Map(texts))), expire()]);
-    }
-    return [...present].filter(id => !elements.has(id));
+  return {
+    follow: (channel: string) => known.set(channel, new Map()),
+    leave(channel: string): void {
+      known.delete(channel);
+      joining.delete(channel);
+    },
+    /** The message with its list. What this process does not have of it is read. @throws Error if something is missing. */
+    joined(stored: Stored, channel: string): Promise<StateMessage<unknown>> {
+      const running = joining.get(channel) ?? Promise.resolve();
+      const next = running.catch(() => {}).then(() => join(stored, channel));
+      if (known.has(channel)) joining.set(channel, next);
+      return next;
+    },
+    /** Writes what Redis does not have of a list. @returns its pieces, and the ids of what Redis need not have any more. */
+    async write(channel: string, list: readonly object[], ms: number) {
+      const pieces = list.map(element => pieceOf(element));
+      const elements = new Map(pieces.map(({ id }, index) => [id, list[index] as object]));
+      if (known.has(channel)) known.set(channel, elements);
+      const key = keyOf(channel);
+      const expire = () => counted('PEXPIRE', () => redis.pexpire(key, ms));
+      await expire();
+      const names = () => replacingOtherType(redis, key, () => redis.hkeys(key));
+      const present = new Set(await counted('HKEYS', names));
+      const missing = [...elements].flatMap(([id, element]) => (present.has(id) ? [] : [pieceOf(element)]));
+      for (const batch of batchesOf(missing, lengthOf, maxAtOnce)) {
+        const texts = batch.map(({ id }) => [id, JSON.stringify(elements.get(id))] as const);
+        await Promise.all([counted('HSET', () => redis.hset(key, new Map(texts))), expire()]);
+      }
+      return { pieces, unused: [...present].filter(id => !elements.has(id)) };
+    },
+    async remove(channel: string, ids: readonly string[]): Promise<void> {
+      if (ids.length > 0) await counted('HDEL', () => redis.hdel(keyOf(channel), ...ids));
+    },
+  };
+}
+
+/**
+ * A store for a fleet. Claims and last states are keys in Redis; messages are also published on Redis channels. Each process has one connection
+ * for all its subscriptions, apart from the one for commands, which must not wait behind a large message (a Cluster client has its own for that).
+ * Messages are signed: what no gateway of the fleet wrote is counted and ignored.
+ */
+export function redisPollStore(shared: SharedStore, intervalMs: number): PollStore {
+  const { redis, namespace, signer, telemetry } = shared;
+  const { claimMs, keepMs } = timesFor(intervalMs);
+  /** An older message was put back by somebody. */
+  const maxAgeMs = Math.max(5 * 60_000, keepMs.state);
+  /** The keys of one topic share a Cluster slot. */
+  const channelOf = (topic: string) => `mig:live:${namespace}:{${topic}}:messages`;
+  const redisKey = (topic: string, generation: string, part: 'claim' | 'state') =>
+    `mig:live:${namespace}:{${topic}}:${generation}:${part}`;
+  const counted = <T>(command: string, send: () => Promise<T>) => countFaults(telemetry, command, send);
+  const lists = sharedLists(shared);
+  const subscribers = new Map<string, (message: StateMessage<unknown>) => void>();
+  const subscriber = subscriberOf(redis);
+  // A channel that cannot be subscribed to now is subscribed to when the connection is ready again.
+  const subscribeTo = (channels: readonly string[]) => {
+    if (channels.length > 0) counted('SUBSCRIBE', () => subscriber.subscribe(...channels)).catch(() => {});
+  };
+  const resubscribe = () => subscribeTo([...subscribers.keys()]);
+  const receive = (channel: string, text: string) => {
+    const onMessage = subscribers.get(channel);
+    const stored = decode(channel, text, 'message');
+    if (stored === undefined || onMessage === undefined) return;
+    const deliver = (message: StateMessage<unknown>) => subscribers.get(channel) === onMessage && onMessage(message);
+    // Without the list, the next read decides.
+    lists.joined(stored, channel).then(deliver, () => {});
+  };
+  subscriber.on('ready', resubscribe);
+  subscriber.on('message', receive);
+
+  /** A message is signed for the channel of its topic, also where it is stored under a key. */
+  const signedMessage = createSignedJson(signer, telemetry, storedSchema);
+  function decode(channel: string, text: string, what: 'message' | 'state'): Stored | undefined {
+    const stored = signedMessage.decode(channel, text, what);
+    if (stored === undefined || Math.abs(timeNow() - stored.signedAt) <= maxAgeMs) return stored;
+    telemetry.malformed(what);
+    return undefined;
   }
 
   return {
@@ -140,42 +156,38 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
       (await counted('GET', () => redis.get(redisKey(topic, generation, 'claim')))) !== null,
     release: (topic, generation, holder) => releaseClaim(redis, redisKey(topic, generation, 'claim'), holder, counted),
     async read(topic, generation) {
-      const text = await countFaults(telemetry, 'GET', () => redis.get(redisKey(topic, generation, 'state')));
+      const text = await counted('GET', () => redis.get(redisKey(topic, generation, 'state')));
       const stored = text === null ? undefined : decode(channelOf(topic), text, 'state');
-      return stored && joined(stored, channelOf(topic));
+      return stored && lists.joined(stored, channelOf(topic));
     },
     async publish(topic, message, member) {
       const channel = channelOf(topic);
       const key = redisKey(topic, message.generation, 'state');
       const ms = keepMs[message.kind];
-      const signedAt = timeNow();
-      let stored: Stored = { message, signedAt };
+      let stored: Stored = { message, signedAt: timeNow() };
       let unused: readonly string[] = [];
       if (message.kind !== 'refused' && member !== undefined) {
-        const { [member]: list, ...state } = message.state as Readonly<Record<string, readonly object[]>>;
-        const pieces = (list ?? []).map(element => pieceOf(element));
-        stored = { message: { ...message, state }, signedAt, list: { member, pieces } };
-        const elements = new Map(pieces.map(({ id }, index) => [id, list?.[index] as object]));
-        if (known.has(channel)) known.set(channel, elements);
+        const { [member]: list = [], ...state } = message.state as Readonly<Record<string, readonly object[]>>;
         // For longer than the message that needs them.
-        unused = await writePieces(piecesKeyOf(channel), elements, 2 * ms);
+        const written = await lists.write(channel, list, 2 * ms);
+        stored = { ...stored, message: { ...message, state }, list: { member, pieces: written.pieces } };
+        unused = written.unused;
       }
       const text = signedMessage.encode(channel, stored);
-      if (ms > 0) await countFaults(telemetry, 'SET', () => redis.set(key, text, 'PX', ms));
-      else await countFaults(telemetry, 'DEL', () => redis.del(key));
-      await countFaults(telemetry, 'PUBLISH', () => redis.publish(channel, text));
-      if (unused.length > 0) await countFaults(telemetry, 'HDEL', () => redis.hdel(piecesKeyOf(channel), ...unused));
+      if (ms > 0) await counted('SET', () => redis.set(key, text, 'PX', ms));
+      else await counted('DEL', () => redis.del(key));
+      await counted('PUBLISH', () => redis.publish(channel, text));
+      await lists.remove(channel, unused);
     },
     subscribe(topic, onMessage) {
       const channel = channelOf(topic);
       subscribers.set(channel, onMessage);
-      known.set(channel, new Map());
+      lists.follow(channel);
       subscribeTo([channel]);
       return () => {
         if (subscribers.get(channel) !== onMessage) return;
         subscribers.delete(channel);
-        known.delete(channel);
-        joining.delete(channel);
+        lists.leave(channel);
         subscriber.unsubscribe(channel).catch(() => {});
       };
     },

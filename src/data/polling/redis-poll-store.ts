@@ -41,12 +41,7 @@ function sharedLists({ redis, telemetry }: SharedStore) {
 
   async function join({ message, list }: Stored, channel: string): Promise<StateMessage<unknown>> {
     if (list === undefined || message.kind === 'refused') return message;
-    const before = known.get(channel);
-    const elements = new Map<string, object>();
-    for (const { id } of list.pieces) {
-      const element = before?.get(id);
-      if (element !== undefined) elements.set(id, element);
-    }
+    const elements = known.get(channel) ?? new Map<string, object>();
     const missing = list.pieces.filter(({ id }) => !elements.has(id));
     for (const batch of batchesOf(missing, lengthOf, maxAtOnce)) {
       const ids = batch.map(({ id }) => id);
@@ -54,14 +49,13 @@ function sharedLists({ redis, telemetry }: SharedStore) {
       for (const [index, id] of ids.entries()) {
         const text = texts[index];
         if (text == null || pieceIn(text).id !== id) throw new Error('A piece is missing');
-        const element = JSON.parse(text);
-        elements.set(id, element);
         // If a later one cannot be read, the next attempt continues here.
-        before?.set(id, element);
+        elements.set(id, JSON.parse(text));
       }
     }
-    if (before !== undefined) known.set(channel, elements);
-    const whole = list.pieces.map(({ id }) => elements.get(id));
+    const whole = list.pieces.map(({ id }) => elements.get(id) as object);
+    if (known.has(channel))
+      known.set(channel, new Map(list.pieces.map(({ id }, index) => [id, whole[index] as object])));
     return { ...message, state: { ...(message.state as object), [list.member]: whole } };
   }
 

@@ -203,21 +203,22 @@ export class Call<T> implements Waiter, ExchangeListener {
     try {
       value = read(call.#index, state.reply);
     } catch (error) {
-      call.#noteRefusal(error);
-      call.#fail(error as Error);
+      call.#failToRead(error);
       return;
     }
     if (value instanceof Promise) {
       value.then(
         result => call.#succeed(result),
-        error => {
-          call.#noteRefusal(error);
-          call.#fail(error);
-        },
+        error => call.#failToRead(error),
       );
     } else {
       call.#succeed(value);
     }
+  }
+
+  #failToRead(error: unknown): void {
+    this.#noteRefusal(error);
+    this.#fail(error as Error);
   }
 
   /** Only now is it known that the reply is no refusal: a status of success may have a body that says so. */

@@ -16,7 +16,7 @@ import type { Telemetry } from '../../observability/telemetry.js';
 import { Breaker, RetryBudget } from './breaker.js';
 import { type Batch, Call, type Calls, type Target } from './call.js';
 import type { ByteBudget } from './exchange.js';
-import { addressVariables, createDestinations, type Destination, type UpstreamOptions } from './origins.js';
+import { addressVariables, createDestinations, type UpstreamOptions } from './origins.js';
 import { boundsOf } from './reply.js';
 import type { CallAuth, Receiver, Reply, UpstreamRequest } from './request.js';
 
@@ -130,13 +130,11 @@ export function createUpstream(
     openBreakers: (): Readonly<Record<string, number>> =>
       Object.fromEntries([...families].map(([family, breakers]) => [family, openOf(breakers)])),
     /** Waits for the calls in progress, then closes the connections. */
-    close: () => closeAll(destinations),
+    async close(): Promise<void> {
+      const origins = new Set([...destinations.values()].map(({ origin }) => origin));
+      await Promise.all([...origins].map(origin => origin.close()));
+    },
   };
-}
-
-async function closeAll(destinations: ReadonlyMap<unknown, Destination>): Promise<void> {
-  const origins = new Set([...destinations.values()].map(({ origin }) => origin));
-  await Promise.all([...origins].map(origin => origin.close()));
 }
 
 const openOf = (breakers: PerScope<Breaker>) => [...breakers.values()].filter(({ isOpen }) => isOpen).length;

@@ -149,26 +149,6 @@ describe('the fleet', () => {
     expect(fleet.child.exitCode).toBeNull();
   });
 
-  test('forwards a subscription', async () => {
-    const client = new WebSocket(`${fleet.balancer.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
-    try {
-      await once(client, 'open');
-      client.send(JSON.stringify({ type: 'connection_init', payload: demoHeaders }));
-      const [acknowledged] = await once(client, 'message');
-      expect(JSON.parse(`${acknowledged}`)).toMatchObject({ type: 'connection_ack' });
-      const query = 'subscription { jobProgress(marketId: 3, phase: PUBLISH) { marketId } }';
-      client.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } }));
-      const [first] = await once(client, 'message');
-      expect(JSON.parse(`${first}`)).toEqual({
-        id: '1',
-        type: 'next',
-        payload: { data: { jobProgress: { marketId: '3' } } },
-      });
-    } finally {
-      client.terminate();
-    }
-  });
-
   test('hides the metrics, however the path is encoded', async () => {
     for (const path of ['/metrics', '/metrics?all', '/%6detrics', '/met%72ics']) {
       expect([path, (await fetch(fleet.balancer + path)).status]).toEqual([path, 404]);
@@ -346,14 +326,6 @@ describe('the balancer', () => {
     };
     expect(await told('cdn')).toBe('198.51.100.7, 127.0.0.1');
     expect(await told('other-cdn')).toBe('127.0.0.1');
-  });
-
-  test('forwards to a third gateway if there is one', async () => {
-    const named = (name: string) => standIn(createServer((_, response) => void response.end(name)));
-    const [one, two, three] = await Promise.all(['one', 'two', 'three'].map(named));
-    const address = await balance(one ?? '', two ?? '', { GATEWAY_THREE: three ?? '' });
-    const answers = new Set<string>();
-    await until(async () => answers.add(await (await fetch(`http://${address}/`)).text()).size === 3);
   });
 
   test('forwards a WebSocket with its subprotocol and the address of the client', async () => {

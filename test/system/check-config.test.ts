@@ -49,6 +49,10 @@ test('the faults are those of the start, and the exit code is 1', async () => {
   const started = await program.run(wrongEnvironment);
   const { code, stdout, stderr } = await check(wrongEnvironment);
   expect([code, stdout, stderr]).toEqual([1, '', started.stderr]);
+  expect([started.code, started.stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/^Invalid configuration: [^\n]+\n$/);
+  for (const name of Object.keys(wrongEnvironment)) expect(stderr).toContain(`${name}: `);
+  expect(stderr).not.toContain('too short');
   const json = await check(wrongEnvironment, '--json');
   expect([json.code, json.stderr]).toEqual([1, '']);
   const { valid, faults } = JSON.parse(json.stdout);

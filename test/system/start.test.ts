@@ -15,7 +15,6 @@ import { buildProgram, type Program, type Running } from '../support/program.js'
 import { startRedis } from '../support/redis.js';
 import { noEvents, reply, startStubService } from '../support/stub-service.js';
 import { hangMs, until } from '../support/until.js';
-import { wrongEnvironment } from '../support/wrong-environment.js';
 
 let program: Program;
 beforeAll(async () => {
@@ -213,16 +212,6 @@ describe('a SIGTERM to npm ends its program', () => {
 describe('in production', () => {
   const production = { NODE_ENV: 'production', SESSION_SECRET: 'x'.repeat(32), PORT: '0' };
 
-  test.each<[string, Record<string, string>, string]>([
-    ['without an upstream', {}, 'UPSTREAM_BASE_URL: must be set'],
-    ['with a misspelt upstream', { UPSTREAM_BASE_ULR: 'http://service.test' }, 'did you mean UPSTREAM_BASE_URL?'],
-  ])('it does not start %s, and one line says why', async (_, env, message) => {
-    const { code, stdout, stderr } = await program.run({ ...production, ...env });
-    expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^Invalid configuration: [^\n]+\n$/);
-    expect(stderr).toContain(message);
-  });
-
   test('the sandbox runs only if it is configured, and warns that its data is invented', async () => {
     const DATA_DIR = await mkdtemp(join(tmpdir(), 'sandbox-'));
     const running = await program.start({ ...production, SANDBOX: 'true', DATA_DIR });
@@ -329,15 +318,6 @@ describe('without Redis', () => {
   });
 });
 
-test('a teams file that is invalid ends the start with one clear line', async () => {
-  const DATA_DIR = await mkdtemp(join(tmpdir(), 'teams-'));
-  const TEAMS_FILE = join(DATA_DIR, 'teams.json');
-  await writeFile(TEAMS_FILE, 'teams: []');
-  const { code, stderr } = await program.run({ PATH: process.env.PATH ?? '', TEAMS_FILE, DATA_DIR });
-  expect(code).toBe(1);
-  expect(stderr).toMatch(/^Invalid configuration: TEAMS_FILE: [^\n]+\n$/);
-});
-
 describe('the command hash-key', () => {
   const run = (args: string[], stdin?: string) => program.run({}, 'auth/hash-key.js', args, stdin);
 
@@ -351,15 +331,6 @@ describe('the command hash-key', () => {
   test('prints its usage without a key', async () => {
     expect(await run([])).toMatchObject({ code: 1, stdout: '' });
   });
-});
-
-test('an invalid environment is reported in one line that names every fault, with exit code 1', async () => {
-  const { code, stderr, stdout } = await program.run(wrongEnvironment);
-  expect(code).toBe(1);
-  expect(stdout).toBe('');
-  expect(stderr.trimEnd().split('\n')).toHaveLength(1);
-  for (const name of Object.keys(wrongEnvironment)) expect(stderr).toContain(`${name}: `);
-  expect(stderr).not.toContain('too short');
 });
 
 test('the receiver takes its secret from the environment, where other users cannot see it', async () => {
@@ -444,15 +415,6 @@ describe('REUSE_PORT', () => {
   (canReuse ? test.skip : test)('says what it needs where it cannot be', async () => {
     const { code, stderr } = await program.run({ REUSE_PORT: 'true', PORT: '0' });
     expect([code, stderr]).toEqual([1, expect.stringContaining('REUSE_PORT: needs Linux and Node 24')]);
-  });
-
-  test('is needed for that: otherwise a port that is taken is one clear line', async () => {
-    const start = await startFleet();
-    const { url } = await start({});
-    const { port } = new URL(url);
-    const { code, stderr } = await program.run({ PORT: port });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/Invalid configuration: HOST, PORT: cannot listen at 127\.0\.0\.1, port \d+: .*EADDRINUSE/);
   });
 });
 

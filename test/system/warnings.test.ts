@@ -197,32 +197,15 @@ test('warns once of a wrong Redis password, without it, and once of rate limits 
   expect(gateway.log()).not.toContain('the-wrong-one');
 });
 
+const refused = ['connections are refused (ECONNREFUSED)', 'Check host and port, and that the server runs'] as const;
+const unknown = ['the name cannot be resolved (ENOTFOUND)', 'Check the host name and the DNS'] as const;
+
 test.each([
-  [
-    'one Redis',
-    'redis://:a-password@127.0.0.1:1',
-    'connections are refused (ECONNREFUSED)',
-    'Check host and port, and that the server runs',
-  ],
-  [
-    'a Redis that has no such name',
-    'redis://:a-password@nowhere.invalid',
-    'the name cannot be resolved (ENOTFOUND)',
-    'Check the host name and the DNS',
-  ],
-  [
-    'a Redis Cluster',
-    'redis://:a-password@127.0.0.1:1,redis://127.0.0.1:2',
-    'connections are refused (ECONNREFUSED)',
-    'Check host and port, and that the server runs',
-  ],
-  [
-    'a Redis Cluster that has no such names',
-    'redis://:a-password@nowhere.invalid,redis://nowhere.invalid',
-    'the name cannot be resolved (ENOTFOUND)',
-    'Check the host name and the DNS',
-  ],
-])('%s that is not there is one warning', async (_, REDIS_URL, words, advice) => {
+  ['one Redis', 'redis://:a-password@127.0.0.1:1', refused],
+  ['a Redis that has no such name', 'redis://:a-password@nowhere.invalid', unknown],
+  ['a Redis Cluster', 'redis://:a-password@127.0.0.1:1,redis://127.0.0.1:2', refused],
+  ['a Redis Cluster without such names', 'redis://:a-password@nowhere.invalid,redis://nowhere.invalid', unknown],
+])('%s that is not there is one warning', async (_, REDIS_URL, [words, advice]) => {
   const gateway = await startedAlone({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL });
   await until(async () => (await counted(gateway.url, 'gateway_redis_faults_total', { command: 'connect' })) >= 2);
   expect(gateway.warnings()).toEqual([
@@ -417,27 +400,14 @@ test.each([
   expect(gateway.warnings()).toEqual([`UPSTREAM_BASE_URL: ${words}`]);
 });
 
+const contract = 'If no request succeeds, check the address, and the contract with the service';
+const noRecord = 'The service has no such record, or hides it from this credential';
+
 test.each([
-  [
-    401,
-    'The service does not accept the credential',
-    'If no request succeeds, check the address, and the contract with the service',
-  ],
-  [
-    403,
-    'The credential has no permission for this',
-    'If no request succeeds, check the address, and the contract with the service',
-  ],
-  [
-    404,
-    'The service has no such record, or hides it from this credential',
-    'If no request succeeds, check the address, and the contract with the service',
-  ],
-  [
-    410,
-    'The service has no such record, or hides it from this credential',
-    'If no request succeeds, check the address, and the contract with the service',
-  ],
+  [401, 'The service does not accept the credential', contract],
+  [403, 'The credential has no permission for this', contract],
+  [404, noRecord, contract],
+  [410, noRecord, contract],
   [429, 'The service limits the rate of requests', 'Check the rate limit of the service'],
 ])('warns once of an address that answers %d without an error code of the service', async (status, message, advice) => {
   const other = await startStubService((_, response) => reply(response, status, { message: 'Not here' }));
@@ -535,13 +505,7 @@ test('warns once for each cause of failure of the service, and counts bodies tha
 });
 
 test.each([
-  [
-    'is not there',
-    'OTEL_EXPORTER_OTLP_ENDPOINT',
-    0,
-    'connections are refused (ECONNREFUSED)',
-    'Check host and port, and that the server runs',
-  ],
+  ['is not there', 'OTEL_EXPORTER_OTLP_ENDPOINT', 0, ...refused],
   [
     'refuses the credentials',
     'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',

@@ -31,6 +31,7 @@ function productionConfig() {
   try {
     writeFileSync(join(secrets, 'SESSION_SECRET'), 's'.repeat(32));
     writeFileSync(join(secrets, 'REDIS_URL'), 'redis://redis:6379');
+    writeFileSync(join(secrets, 'ADMIN_TOKEN'), 't'.repeat(32));
     const { mountPath } = container.volumeMounts.find(({ name }: { name: string }) => name === 'secrets');
     const entries = Object.entries(production).map(([name, value]) => [name, value.replace(mountPath, secrets)]);
     return readConfig(Object.fromEntries(entries));
@@ -96,7 +97,8 @@ test('the manifests have the types of Kubernetes', () => {
 });
 
 test('a gateway starts with the variables, which are those of the documentation', () => {
-  expect(productionConfig()).toMatchObject({ trustProxy: [environment.TRUST_PROXY] });
+  const { trustProxy, adminToken } = productionConfig();
+  expect([trustProxy, adminToken?.reveal()]).toEqual([[environment.TRUST_PROXY], 't'.repeat(32)]);
   const documented = readFileSync('docs/configuration.md', 'utf8');
   expect(Object.keys(production).filter(name => !documented.includes(`| \`${name}\` |`))).toEqual([]);
   expect(container.envFrom).toEqual([{ configMapRef: { name: 'gateway' } }]);
@@ -169,6 +171,11 @@ test('each entry leads to the gateways, and repeats only what a failed connectio
   expect(route.spec.rules[0].backendRefs).toEqual([{ name: 'gateway', port: service.port }]);
   expect(policy.spec.targetRefs[0]).toMatchObject({ kind: route.kind, name: route.metadata.name });
   expect(policy.spec.retry.retryOn).toEqual({ triggers: ['connect-failure'] });
+  // A gateway bounds its streams itself, and Envoy's default is 1,024 for all gateways.
+  const { maxConnections, maxParallelRequests } = policy.spec.circuitBreaker;
+  const { maxReplicas } = manifest('HorizontalPodAutoscaler').spec;
+  for (const max of [maxConnections, maxParallelRequests])
+    expect(max).toBeGreaterThanOrEqual(maxReplicas * productionConfig().loadShedding.requestsInFlight);
   for (const { metadata } of [...entry, route, policy]) expect(metadata.namespace).toBe(kustomization.namespace);
   expect(manifest('Namespace', kustomization.namespace).metadata.labels).toHaveProperty(
     ['pod-security.kubernetes.io/enforce'],

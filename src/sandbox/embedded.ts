@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import type { SandboxOptions } from './options.js';
-import { startSandbox } from './server.js';
+import { contentOf, startSandbox } from './server.js';
 
 /** A sandbox within the process of a gateway for which no service is configured. */
 export type EmbeddedSandbox = Awaited<ReturnType<typeof embedSandbox>>;
@@ -22,7 +22,7 @@ interface Settings {
 /** Starts the sandbox, and says what a gateway needs to serve it. */
 export async function embedSandbox<S extends Settings>(config: S, options?: SandboxOptions) {
   const sandbox = await startSandbox(options);
-  const { keys, users, team } = sandbox.demo;
+  const { keys, team } = sandbox.demo;
   /** As a teams file names it. */
   const member = (name: string) => (team.keys.includes(name) ? `sha256:${hash('sha256', name)}` : name);
   return {
@@ -46,9 +46,7 @@ export async function embedSandbox<S extends Settings>(config: S, options?: Sand
     greeting: (address: string): readonly string[] => [
       '',
       'UPSTREAM_BASE_URL is not set: a sandbox of the service is running. Requests without a credential use its first key.',
-      ...keys.map(({ key, description }) => `  key     ${key}  ${description}`),
-      ...users.map(({ email, password }) => `  user    ${email}  password ${password}`),
-      ...sandbox.data.markets.map(({ record }) => `  market  ${record.id}  ${record.name} (${record.review_status})`),
+      ...contentOf(sandbox),
       '',
       'Try:',
       `  curl -s ${address}/graphql -H 'content-type: application/json' -d '{"query":"{ events(first: 2) { totalCount nodes { title references { observation { title } } } } }"}'`,

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { newsIntervalMs } from './options.js';
-import { type Sandbox, startSandbox } from './server.js';
+import { contentOf, type Sandbox, startSandbox } from './server.js';
 
 async function start(): Promise<Sandbox> {
   const { values } = parseArgs({
@@ -29,7 +29,7 @@ const sandbox = await start().catch((error: Error) => {
   process.stderr.write(`The sandbox cannot start: ${error.message.replace(/\s+/g, ' ')}\n`);
   process.exit(1);
 });
-const { addresses, demo } = sandbox;
+const { addresses } = sandbox;
 const lines = [
   `The sandbox listens on ${sandbox.origin}`,
   '',
@@ -39,11 +39,14 @@ const lines = [
   `  UPSTREAM_DEV_URL=${addresses.dev}`,
   `  EVENTS_SEARCH_PARAM=${sandbox.eventsSearchParam}`,
   `  KEYWORD_SUGGESTION_PATH=${sandbox.keywordSuggestionPath}`,
+  '  POLL_INTERVAL_MS=1000',
   '',
-  'Keys (x-api-key):',
-  ...demo.keys.map(({ key, description }) => `  ${key}  ${description}`),
-  'Users:',
-  ...demo.users.map(({ email, password, name }) => `  ${email}  ${password}  ${name}`),
+  'For tools of agents (MCP), and exports to an address of this machine:',
+  '  MCP_OPERATIONS=operations',
+  '  EXPORT_ALLOW_PRIVATE_ADDRESSES=true',
+  '',
+  'It has:',
+  ...contentOf(sandbox),
 ];
 process.stdout.write(`${lines.join('\n')}\n`);
 

@@ -37,6 +37,13 @@ export interface Sandbox extends Controls {
   close(): Promise<void>;
 }
 
+/** The keys, users and markets of a sandbox, as the lines that people see at a start. */
+export const contentOf = ({ demo: { keys, users }, data }: Pick<Sandbox, 'demo' | 'data'>): readonly string[] => [
+  ...keys.map(({ key, description }) => `  key     ${key}  ${description}`),
+  ...users.map(({ email, password }) => `  user    ${email}  password ${password}`),
+  ...data.markets.map(({ record }) => `  market  ${record.id}  ${record.name} (${record.review_status})`),
+];
+
 /** Starts the service of the specification as a server with invented data. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { host = '127.0.0.1', port = 0, discoveryMs = 20_000, publishMs = 10_000, newsEveryMs } = options;

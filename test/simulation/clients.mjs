@@ -10,6 +10,13 @@ const list =
 const updates = 'subscription ($after: String) { eventUpdates(after: $after) { kind cursor gap event { id title } } }';
 const changes =
   'query ($after: String, $first: Int) { eventChanges(after: $after, first: $first) { nodes { kind cursor gap event { id title } } cursor hasMore gap } }';
+const watching = {
+  register: `mutation { registerExportEndpoint(input: { name: "feed", url: "http://receiver.test/feed", description: "d" }) { signingSecret } }`,
+  begin: `mutation ($after: String) { watchEvents(input: { endpoint: "feed", after: $after }) { watch { id } } }`,
+  renew: `mutation ($id: ID!, $after: String) { renewWatch(input: { watch: $id, after: $after }) { watch { id } } }`,
+  list: '{ watches { id } }',
+  stop: `mutation ($id: ID!) { stopWatching(input: { watch: $id }) { watch { id } } }`,
+};
 const jobs =
   'subscription ($id: ID!, $phase: JobPhase!) { jobProgress(marketId: $id, phase: $phase) { jobs { id progress } } }';
 const writes = {
@@ -53,6 +60,7 @@ export class Clients {
   /** @param fleet has `up()`, the gateways that take requests, and the host of the clients. */
   constructor(fleet) {
     this.fleet = fleet;
+    fleet.service.take = (id, delivery) => this.#take(id, delivery);
   }
 
   pick(number) {
@@ -185,7 +193,7 @@ export class Clients {
     learn(await ask(what, { market, key, id }));
   }
 
-  /** Reads the list, and listens behind it: over WebSocket or SSE, by pulling, or by each in turn; from then on through any gateway. */
+  /** Reads the list, and listens behind it: over WebSocket or SSE, by pulling, by each in turn, or by a watch; from then on through any gateway. */
   async listen(step) {
     const listener = { ...step, parts: [], isListening: true, connections: 0 };
     this.#add(this.listeners, listener);
@@ -210,7 +218,7 @@ export class Clients {
       if (events) {
         const shown = events.nodes.map(({ title }) => numberIn(title));
         listener.parts.push({ listed: events.unfilteredTotalCount, shown, heard: [], at: now() });
-        listener.cursor = events.updatesCursor;
+        Object.assign(listener, { cursor: events.updatesCursor, cursors: [], had: new Set(), watch: undefined });
         return this.#follow(listener);
       }
       await pause(500);
@@ -231,7 +239,9 @@ export class Clients {
       };
       listener.connections += 1;
       const pulls = listener.transport === 'pull' || (listener.transport === 'both' && listener.connections % 2 === 0);
-      if (pulls) await this.#pull(listener, receive);
+      listener.receive = receive;
+      if (listener.transport === 'watch') await this.#watch(listener);
+      else if (pulls) await this.#pull(listener, receive);
       else await this.#connect(listener, updates, { after: listener.cursor }, receive);
       if (part.hasGap) return this.#join(listener);
       await pause(300);
@@ -254,6 +264,40 @@ export class Clients {
       ({ hasMore } = found);
     }
     await pause(500 + 200 * listener.via);
+  }
+
+  /** Renews a watch with a cursor that it has stored, perhaps not the last one, or begins another one. It renews nothing once the fleet is quiet. */
+  async #watch(listener) {
+    const gateway = this.pick(listener.via + listener.connections);
+    const send = (what, variables) =>
+      this.ask(gateway, 'watch', watching[what], variables, this.credential(listener.account));
+    listener.leave = () => setTimeout(() => this.#stopWatching(listener), 5_000);
+    const { watch: id, cursor, cursors, connections } = listener;
+    if (id === undefined) {
+      await send('register', {});
+      listener.watch = (await send('begin', { after: cursor })).body?.data?.watchEvents?.watch.id;
+    } else if (!(now() >= this.fleet.quietFrom)) {
+      const { body } = await send('renew', { id, after: cursors.at(-1 - (connections % 3)) ?? cursor });
+      if (body?.errors?.[0].extensions.code === 'NOT_FOUND') listener.watch = undefined;
+    }
+    await pause(listener.watch === undefined ? 500 : 8_000 + 100 * listener.via);
+  }
+
+  async #stopWatching({ via, account }) {
+    const send = (what, variables) =>
+      this.ask(this.pick(via), 'watch', watching[what], variables, this.credential(account));
+    for (const { id } of (await send('list', {})).body?.data?.watches ?? []) await send('stop', { id });
+  }
+
+  /** The endpoint of watches stores what it has not had, with its cursor. @returns whether it knows the watch. */
+  #take(id, { watch, cursor, gap, changes }) {
+    const listener = this.listeners.find(each => each.watch === watch && each.isListening);
+    if (listener === undefined || listener.had.has(id)) return listener !== undefined;
+    listener.had.add(id);
+    listener.cursors.push(cursor);
+    for (const change of [...changes, { event: null }])
+      listener.receive({ data: { eventUpdates: { ...change, cursor, gap } } });
+    return true;
   }
 
   async followJobs(step) {

@@ -37,6 +37,17 @@ const rules = {
     }
   },
 
+  /** (a) The same change of a watch has the same `webhook-id` each time. One that another change has, too, would be missing. */
+  *'a delivery is known by its webhook-id'({ service }) {
+    const known = new Map();
+    for (const { at, key, body } of service.deliveries) {
+      const { watch, changes } = JSON.parse(body);
+      const what = JSON.stringify([watch, changes[0]?.event.title]);
+      if (changes.length > 0 && (known.get(what) ?? key) !== key) yield { at, key, what };
+      known.set(what, key);
+    }
+  },
+
   /** (a) Once the fleet is quiet, a client that pulls needs no call where a subscription polls: what it lacked, and the tail that it follows, it has by now. */
   *'a pull uses the poll that runs'({ clients, service, quietFrom, quietUntil }) {
     const isPolled = account =>

@@ -83,7 +83,7 @@ export function startService(seed, note) {
   const accounts = new Map(['a', 'b', 'u'].map(name => [name, new Account(name, host.random)]));
   const markets = new Map([1, 2].map(id => [id, { id, version: 1, jobs: { discovery: [], markets: [] } }]));
   const calls = [];
-  const service = { host, accounts, markets, calls, trouble: undefined, exports: [], receiver: 'ok' };
+  const service = { host, accounts, markets, calls, trouble: undefined, exports: [], deliveries: [], receiver: 'ok' };
   let jobs = 0;
 
   const ofAccount = headers =>
@@ -177,13 +177,15 @@ export function startService(seed, note) {
     const { headers } = request;
     const by = new URL(request.url, 'http://x').searchParams.get('by');
     const seen = { at: now(), headers, key: headers['idempotency-key'], by, mode, body, isAnswered: false };
-    service.exports.push(seen);
+    const isDelivery = request.url === '/feed';
+    service[isDelivery ? 'deliveries' : 'exports'].push(seen);
     note({ export: [seen.key, seen.by] });
     if (mode === 'hang') return;
     if (mode === 'reset') return request.socket.destroy();
     await sleep(mode === 'late' ? 15_500 : 5 + host.random() * 500);
     // The connection may be gone by now.
     seen.isAnswered = !response.destroyed && mode === 'ok';
+    if (isDelivery && seen.isAnswered && !service.take(seen.key, JSON.parse(body))) return send(response, 500, {});
     const answer = { title: 'Taken', message: `${mode}<br>and <b>done</b>`, redirectUrl: null };
     send(response, { fail: 500, reject: 422 }[mode] ?? 200, answer);
   });

@@ -354,8 +354,16 @@ test('the standalone sandbox prints its address and usage, and ends on a signal'
     .split('\n')
     .map(line => line.trim());
   const origin = lines[0]?.match(/http:\S+$/)?.[0];
-  expect(lines).toEqual(expect.arrayContaining([`UPSTREAM_BASE_URL=${origin}`, `UPSTREAM_DEV_URL=${origin}/stage`]));
-  const key = lines.find(line => line.startsWith('demo-key-subscribed'))?.split(' ')[0] ?? '';
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      `UPSTREAM_BASE_URL=${origin}`,
+      `UPSTREAM_DEV_URL=${origin}/stage`,
+      'MCP_OPERATIONS=operations',
+      'EXPORT_ALLOW_PRIVATE_ADDRESSES=true',
+      expect.stringMatching(/^market +3 .*\(published\)$/),
+    ]),
+  );
+  const key = lines.find(line => line.startsWith('key'))?.split(/ +/)[1] ?? '';
   expect((await fetch(`${origin}/v2/markets/1/jobs`, { headers: { 'x-api-key': key } })).status).toBe(200);
   expect(await standalone.stop()).toMatchObject({ code: 0 });
 });

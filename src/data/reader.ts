@@ -34,6 +34,9 @@ export interface ServiceEndpoint
   readonly version: number;
 }
 
+/** What most endpoints have: they read something of the market that their path names. */
+export const ofMarket = { address: 'base', method: 'GET', argument: 'id', idMember: 'marketId' } as const;
+
 /**
  * How long responses are cached. While the service fails, an expired one is served for ten times its lifetime.
  * @param absent how many seconds it is remembered that a record does not exist.

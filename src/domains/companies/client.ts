@@ -1,7 +1,7 @@
 // The reads and writes of the companies of a market.
 import type { Scope } from '../../auth/credentials.js';
 import { isLeftOut, presentOnce } from '../../data/parsing.js';
-import { cachedFor, marketRead, type Reader, type ServiceEndpoint } from '../../data/reader.js';
+import { cachedFor, marketRead, ofMarket, type Reader, type ServiceEndpoint } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
 import { BadUserInput } from '../../errors.js';
 import type { CompanyPageInput, CompanySelection } from '../../generated/schema-types.js';
@@ -30,13 +30,10 @@ export interface Company extends CompanyRecord {
 type CompanyListing = Pick<CompanyPageInput, 'filter' | 'orderBy'>;
 
 export const companiesEndpoint: ServiceEndpoint = {
+  ...ofMarket,
   family: 'companies',
   version: 1,
   lifetime: cachedFor(300),
-  address: 'base',
-  method: 'GET',
-  argument: 'id',
-  idMember: 'marketId',
   // All of a market: tens of thousands.
   bounds: { bytes: 32 * 1024 * 1024, items: 500_000, members: 300_000 },
 };

@@ -1,7 +1,15 @@
 // The reads and writes of the discovery workflow.
 import { jobsTag } from '../../data/cache/keys.js';
 import { mapPresent, present, receipt } from '../../data/parsing.js';
-import { cachedFor, marketRead, type Read, type Reader, requestTo, type ServiceEndpoint } from '../../data/reader.js';
+import {
+  cachedFor,
+  marketRead,
+  ofMarket,
+  type Read,
+  type Reader,
+  requestTo,
+  type ServiceEndpoint,
+} from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 import { measured } from './estimate.js';
@@ -16,26 +24,13 @@ import {
   suggestedKeywords,
 } from './model.js';
 
-const criteriaEndpoint: ServiceEndpoint = {
-  family: 'criteria',
-  version: 1,
-  lifetime: cachedFor(60),
-  address: 'base',
-  method: 'GET',
-  argument: 'id',
-  idMember: 'marketId',
-};
-export const jobsEndpoint: ServiceEndpoint = {
-  ...criteriaEndpoint,
-  family: 'jobs',
-  version: 1,
-  lifetime: cachedFor(10),
-};
-
+const criteriaEndpoint: ServiceEndpoint = { ...ofMarket, family: 'criteria', version: 1, lifetime: cachedFor(60) };
+export const jobsEndpoint: ServiceEndpoint = { ...ofMarket, family: 'jobs', version: 1, lifetime: cachedFor(10) };
 const keywordsEndpoint: ServiceEndpoint = {
-  ...criteriaEndpoint,
+  ...ofMarket,
   family: 'keywords',
   version: 1,
+  lifetime: cachedFor(60),
   method: 'POST',
   argument: 'input',
   idMember: undefined,

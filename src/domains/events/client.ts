@@ -1,3 +1,4 @@
+// The reads of the events monitor.
 import { eventsTag } from '../../data/cache/keys.js';
 import { mapPresent, present } from '../../data/parsing.js';
 import { cachedFor, type Fetch, type Parsed, type Read, requestTo, type ServiceEndpoint } from '../../data/reader.js';

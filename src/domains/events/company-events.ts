@@ -1,3 +1,4 @@
+// The events of many companies, read together.
 import { isLeftOut, known, type LeftOut, present } from '../../data/parsing.js';
 import { UpstreamBadInput } from '../../errors.js';
 import { readOthers } from '../../graphql/connection.js';

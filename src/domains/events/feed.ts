@@ -1,3 +1,4 @@
+// What follows an event list: subscriptions, changes by pull, and watches, over one poll for each filter and credential.
 import { randomBytes } from 'node:crypto';
 import { type Credential, perScope, type Scope } from '../../auth/credentials.js';
 import { eventsTag } from '../../data/cache/keys.js';

@@ -1,3 +1,4 @@
+// The reads of events for one request, each page once.
 import DataLoader from 'dataloader';
 import type { Credential } from '../../auth/credentials.js';
 import { isLeftOut, type LeftOut } from '../../data/parsing.js';

@@ -1,3 +1,4 @@
+// What the service sends of events and observations.
 import { z } from 'zod';
 import * as parse from '../../data/parsing.js';
 import type { Vector } from '../../data/vector.js';

@@ -1,3 +1,4 @@
+// The fields of events, their updates and observations; how a filter becomes a query of the service.
 import type { GraphQLResolveInfo } from 'graphql';
 import type { Context } from '../../context.js';
 import { isLeftOut, known, present } from '../../data/parsing.js';

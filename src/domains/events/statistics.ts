@@ -1,3 +1,4 @@
+// Statistics of the events that a query selects, of which there may be more than one request may read.
 import { known, type LeftOut, present } from '../../data/parsing.js';
 import { BadUserInput } from '../../errors.js';
 import type { EventInterval } from '../../generated/schema-types.js';

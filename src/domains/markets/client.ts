@@ -1,24 +1,22 @@
 import { mapPresent } from '../../data/parsing.js';
-import { cachedFor, marketRead, type Reader, requestTo, type ServiceEndpoint } from '../../data/reader.js';
+import { cachedFor, marketRead, ofMarket, type Reader, requestTo, type ServiceEndpoint } from '../../data/reader.js';
 import { marketRecord, suggestions, topics } from './model.js';
 
 const recordEndpoint: ServiceEndpoint = {
+  ...ofMarket,
   family: 'market',
   version: 1,
   lifetime: cachedFor(60),
   address: 'dev',
-  method: 'GET',
-  argument: 'id',
   idMember: 'id',
 };
 const topicsEndpoint: ServiceEndpoint = {
+  ...ofMarket,
   family: 'topics',
   version: 1,
   lifetime: cachedFor(300),
   address: 'api',
   method: 'POST',
-  argument: 'id',
-  idMember: 'marketId',
 };
 const suggestEndpoint: ServiceEndpoint = {
   family: 'suggest',

@@ -1,3 +1,4 @@
+// The fields of the client that made the request, and of its session.
 import type { Credential } from '../../auth/credentials.js';
 import type { Context } from '../../context.js';
 import { BadUserInput, Forbidden } from '../../errors.js';

@@ -23,7 +23,8 @@ const operator = 'operator';
  * @returns whether those of the start are read.
  */
 export function prepareTrustedDocuments({ manifest, documentChecks, warn }: TrustedDocumentsDeps): () => boolean {
-  let isPrepared = manifest === undefined;
+  if (manifest === undefined) return () => true;
+  let isPrepared = false;
   let prepared: ReadonlyMap<string, DocumentNode> = new Map();
 
   function read(hash: string, text: string): DocumentNode | undefined {
@@ -36,20 +37,20 @@ export function prepareTrustedDocuments({ manifest, documentChecks, warn }: Trus
     }
   }
 
-  async function prepareManifest(documents: Manifest): Promise<void> {
+  const prepare = async () => {
     const before = prepared;
     const current = new Map<string, DocumentNode>();
     prepared = current;
     documentChecks.keep(current);
-    for (const [hash, text] of documents) {
+    for (const [hash, text] of manifest.current) {
       const document = before.get(text) ?? (await runYielding(operator, () => read(hash, text)));
       // It was read again meanwhile.
       if (prepared !== current) return;
       if (document !== undefined) current.set(text, document);
     }
-  }
+  };
 
-  manifest?.onReload(() => void prepareManifest(manifest.current));
-  if (manifest !== undefined) void prepareManifest(manifest.current).then(() => (isPrepared = true));
+  manifest.onReload(() => void prepare());
+  void prepare().then(() => (isPrepared = true));
   return () => isPrepared;
 }

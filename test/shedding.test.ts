@@ -24,6 +24,7 @@ afterAll(() => sandbox.close());
 
 const slow = '{ market(id: 1) { topics { id } } }';
 const quick = '{ viewer { authentication } }';
+const otherClient = { 'x-api-key': 'demo-key-markets-only' };
 
 /** A key has a share of its own once the service has answered under it. */
 const acceptDemoKey = (gateway: TestGateway) => gateway.query('{ events(first: 1) { totalCount } }');
@@ -53,6 +54,7 @@ describe('with as many requests in flight as there may be', () => {
   beforeEach(async () => {
     held = await startWithHeld(/topics/, { MAX_REQUESTS_IN_FLIGHT: '2' });
     ({ gateway } = held);
+    await gateway.query('{ market(id: 1) { name } }', {}, otherClient);
     hang();
     await until(async () => !(await isReady()));
   });
@@ -81,6 +83,15 @@ describe('with as many requests in flight as there may be', () => {
     await until(async () => (await refused('http')) === 1 && (await refused('websocket')) === 1);
     const page = await fetch(`${gateway.url}/graphql`, { headers: { accept: 'text/html' } });
     expect(page.status).toBe(503);
+  });
+
+  test('another client, with less than its share of them, is answered over HTTP and on a WebSocket', async () => {
+    expect((await gateway.query(quick, {}, otherClient)).status).toBe(200);
+    const given = { headers: otherClient, params: otherClient };
+    const { results, ended } = overWebsocket(gateway.url, { query: quick }, given);
+    await ended;
+    expect(results).toEqual([{ data: { viewer: { authentication: 'API_KEY' } } }]);
+    expect((await gateway.query(quick)).status).toBe(503);
   });
 
   test('the gateway reports that it is alive but not ready, and serves metrics', async () => {
@@ -288,7 +299,7 @@ test('a client that has all operations that may run gets 503, another client is 
       code: 'RATE_LIMITED',
     });
     expect(first.headers.get('retry-after')).toBe('1');
-    const other = await gateway.query(quick, {}, { 'x-api-key': 'demo-key-markets-only' });
+    const other = await gateway.query(quick, {}, otherClient);
     expect(other.status).toBe(200);
     expect(await statusOf(`${gateway.url}/graphql/assets/missing.js`)).toBe(404);
     held.open();

@@ -1,20 +1,19 @@
 // Refuses what is too much, before it costs anything.
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Scope } from '../auth/credentials.js';
 import type { Teams } from '../auth/teams.js';
 import type { Reloadable } from '../config/values.js';
 import { type GatewayError, gatewayCloses, Overloaded, RateLimited } from '../errors.js';
-import { countThreshold, type MemoryBudget } from '../lib/memory-budget.js';
+import { countThreshold, type MemoryBudget, type MemoryClient } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { andThen, type MaybePromise, sharedRun } from '../lib/run.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
 import type { Authentication, Identity } from './authentication.js';
 import type { Connections } from './connections.js';
 import type { Clients } from './limits/clients.js';
-import type { ConcurrencyLimit } from './limits/concurrency-limit.js';
+import { type ConcurrencyLimit, FairCount } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
 import { monitoringPaths } from './monitoring/readiness.js';
-import { type Handler, isExecution, type RequestState, readBody, type Stage } from './request-state.js';
+import { type BodyWatch, type Handler, isExecution, type RequestState, readBody, type Stage } from './request-state.js';
 import { faultOf, hasBody } from './web-safety.js';
 
 /**
@@ -37,10 +36,11 @@ interface RequestAdmissionDeps {
 }
 
 export function createRequestAdmission(deps: RequestAdmissionDeps) {
-  const { authentication, concurrency, telemetry, connections, budget, limits, clients, teams } = deps;
-  const maxInFlight = deps.config.loadShedding.requestsInFlight;
+  const { authentication, concurrency, telemetry, connections, budget } = deps;
+  const { requestsInFlight: maxInFlight } = deps.config.loadShedding;
+  const inFlight = new FairCount();
+  const countRequest = createClientCount(deps);
   let isClosing = false;
-  let inFlight = 0;
 
   /** The error that refuses what is too much, which is counted. */
   function shed(reason: ShedReason): Overloaded {
@@ -48,74 +48,27 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     return new Overloaded();
   }
 
-  /** Why this process must not get new work; undefined: it may. */
-  function overload(): ShedReason | undefined {
-    if (budget.isNearlyFull) return 'memory';
-    return inFlight >= maxInFlight ? 'requests_in_flight' : undefined;
+  /** The error that refuses new work of a client, if this process has too much to do. */
+  function overload(client: MemoryClient): Overloaded | undefined {
+    if (budget.isNearlyFull) return shed('memory');
+    return inFlight.accepts(budget.ownerOf(client), maxInFlight) ? undefined : shed('requests_in_flight');
   }
 
+  /** @throws Overloaded, since many requests may have been allowed before their bodies arrived. */
   function countInFlight(state: RequestState): void {
-    inFlight += 1;
-    state.countUntilReleased(() => {
-      inFlight -= 1;
-    });
+    const end = inFlight.begin(budget.ownerOf(state), maxInFlight);
+    if (end === undefined) throw shed('requests_in_flight');
+    state.countUntilReleased(end);
   }
 
-  /**
-   * Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. Until the response has
-   * ended, the body counts as memory of the client's network.
-   */
+  /** Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. */
   function receive(state: RequestState): void {
-    // Streams stay open as long as their client listens, and have a limit of their own.
-    const isCounted = state.path !== '/graphql/stream';
     const { method = '', headers } = state.request;
+    // Streams stay open as long as their client listens, and have a limit of their own.
+    const count = state.path === '/graphql/stream' ? undefined : countInFlight;
     // The body of a GET is never read.
-    if (!hasBody(headers) || /^(GET|HEAD)$/.test(method)) {
-      if (isCounted) countInFlight(state);
-      return;
-    }
-    const length = Number(headers['content-length']);
-    state.bodyWatch = {
-      grew(bytes) {
-        // Of a request in flight, a small one that is whole, as most are at once.
-        if (isCounted && bytes < countThreshold && bytes >= length) return;
-        if (state.bodyClaim === undefined) {
-          state.bodyClaim = budget.claim({ address: state.address });
-          state.whenClosed(() => state.bodyClaim?.release());
-        }
-        try {
-          state.bodyClaim.reserve(bytes);
-        } catch (error) {
-          throw error instanceof RateLimited ? tooMuchSent() : error;
-        }
-      },
-      ended() {
-        if (!isCounted) return;
-        // Many requests may have been allowed before their bodies arrived.
-        if (inFlight >= maxInFlight) throw shed('requests_in_flight');
-        countInFlight(state);
-      },
-    };
-  }
-
-  /**
-   * Counts a request or an operation of a client. Returns the error that refuses it, if any.
-   * @param state gets the headers that tell the client its limits; undefined for an operation on a connection, whose messages have no headers.
-   */
-  function countOf(
-    client: Pick<RequestState, 'address' | 'scope' | 'credential'>,
-    state?: RequestState,
-  ): MaybePromise<GatewayError | undefined> {
-    const { address, scope, credential } = client;
-    const refusal = budget.refusalFor(scope ?? networkOf(address));
-    if (refusal !== undefined) return refusal;
-    const counted = () =>
-      andThen(limits.count(address, scope, teams.current.limitsOf(credential)), verdict => {
-        if (verdict === undefined) return undefined;
-        if (state !== undefined) setRateLimitHeaders(verdict, state);
-        return verdict.isOver ? rateLimited(verdict) : undefined;
-      });
-    return andThen(clients.refusalFor(client), refused => refused ?? counted());
+    if (!hasBody(headers) || /^(GET|HEAD)$/.test(method)) count?.(state);
+    else state.bodyWatch = watchBody(state, budget, count);
   }
 
   /** The error that refuses a request, if any. An upgrade does not count as a request in flight: connections have a limit of their own. */
@@ -128,10 +81,12 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
       return shed('connection');
     }
     if (monitoringPaths.has(path)) return undefined;
-    const reason = overload();
-    if (reason !== undefined) return shed(reason);
-    if (state.upgrade === undefined) receive(state);
-    return andThen(authentication.findCredential(state), () => countOf(state, state));
+    return andThen(authentication.findCredential(state), () => {
+      const refusal = overload(state);
+      if (refusal !== undefined) return refusal;
+      if (state.upgrade === undefined) receive(state);
+      return countRequest(state, state);
+    });
   }
 
   /**
@@ -167,11 +122,11 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   return {
     /** Whether this process should get no new work: too many requests are in flight, or memory is short. */
     get isOverloaded(): boolean {
-      return overload() !== undefined;
+      return budget.isNearlyFull || inFlight.running >= maxInFlight;
     },
 
     get inFlight(): number {
-      return inFlight;
+      return inFlight.running;
     },
 
     stage,
@@ -193,22 +148,68 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
 
     /** Applies the limits to an operation on a connection. @throws RateLimited, Overloaded */
     async countOperation(client: Identity): Promise<void> {
-      const reason = overload();
-      const refusal = reason === undefined ? await countOf(client) : shed(reason);
+      const refusal = overload(client) ?? (await countRequest(client));
       if (refusal !== undefined) throw refusal;
     },
 
     /** Begins a query or mutation on a connection. Returns the function that ends it. @throws Overloaded */
-    beginOperation(address: string, scope: Scope | undefined): () => void {
-      const end = concurrency.begin(budget.ownerOf({ address, scope }));
+    beginOperation(client: MemoryClient): () => void {
+      const end = concurrency.begin(budget.ownerOf(client));
       if (end === undefined) throw shed('concurrency');
       return end;
     },
   };
 }
 
-const tooMuchSent = () =>
-  new RateLimited('Too many large requests are being sent from this address; try again in a moment', undefined, 1);
+/** Counts what a body takes of its network's memory while it arrives, until the response has ended. @param onEnd is called with a whole one. */
+function watchBody(
+  state: RequestState,
+  budget: MemoryBudget,
+  onEnd: ((state: RequestState) => void) | undefined,
+): BodyWatch {
+  const length = Number(state.request.headers['content-length']);
+  return {
+    grew(bytes) {
+      // Of a request in flight, a small one that is whole, as most are at once.
+      if (onEnd !== undefined && bytes < countThreshold && bytes >= length) return;
+      if (state.bodyClaim === undefined) {
+        state.bodyClaim = budget.claim({ address: state.address });
+        state.whenClosed(() => state.bodyClaim?.release());
+      }
+      try {
+        state.bodyClaim.reserve(bytes);
+      } catch (error) {
+        if (!(error instanceof RateLimited)) throw error;
+        const message = 'Too many large requests are being sent from this address; try again in a moment';
+        throw new RateLimited(message, undefined, 1);
+      }
+    },
+    ended: () => onEnd?.(state),
+  };
+}
+
+/** Counts the requests and operations of clients. */
+function createClientCount({ budget, limits, clients, teams }: RequestAdmissionDeps) {
+  /**
+   * Returns the error that refuses a request, if any.
+   * @param state gets the headers that tell the client its limits; undefined for an operation on a connection, whose messages have no headers.
+   */
+  return (
+    client: Pick<RequestState, 'address' | 'scope' | 'credential'>,
+    state?: RequestState,
+  ): MaybePromise<GatewayError | undefined> => {
+    const { address, scope, credential } = client;
+    const refusal = budget.refusalFor(scope ?? networkOf(address));
+    if (refusal !== undefined) return refusal;
+    const counted = () =>
+      andThen(limits.count(address, scope, teams.current.limitsOf(credential)), verdict => {
+        if (verdict === undefined) return undefined;
+        if (state !== undefined) setRateLimitHeaders(verdict, state);
+        return verdict.isOver ? rateLimited(verdict) : undefined;
+      });
+    return andThen(clients.refusalFor(client), refused => refused ?? counted());
+  };
+}
 
 function setRateLimitHeaders(verdict: Verdict, state: RequestState): void {
   const { limit, remaining, resetSeconds, isOver } = verdict;

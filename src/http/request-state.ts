@@ -198,7 +198,7 @@ function collectBody(state: RequestState, resolve: (body: Buffer | Error) => voi
 const tooLarge = () => new Refused(413, `The body must be at most ${maxBodyBytes} bytes`);
 
 /** Decides, while a body arrives, whether the gateway continues with the request. Either function may throw an error that refuses it. */
-interface BodyWatch {
+export interface BodyWatch {
   /** @param bytes that the body takes so far. */
   grew(bytes: number): void;
   ended(): void;

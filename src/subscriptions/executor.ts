@@ -129,7 +129,7 @@ export function createExecutor(deps: ExecutorDeps) {
       claim: Claim,
     ): Promise<Outcome> {
       operationInfo.scope = identity.scope;
-      const end = deps.requestAdmission.beginOperation(identity.address, identity.scope);
+      const end = deps.requestAdmission.beginOperation(identity);
       try {
         const metadata = new ResponseMetadata(operationInfo, claim, operation.reports);
         const outcome = await execute(operation, identity, signal, metadata);

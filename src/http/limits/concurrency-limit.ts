@@ -18,19 +18,53 @@ const minLimit = 8;
 /** In one sample, the limit shrinks by at most this factor, and grows by this one. */
 const [shrink, growth] = [0.5, 1.1];
 
-/** So many operations may run beyond the limit, as a share of it. With as many again, embeddings took twice as long under ten times the load. */
+/** So many may run beyond a limit, as a share of it. With as many operations again, embeddings took twice as long under ten times the load. */
 const maxBeyond = 0.25;
+
+/** Counts what runs for each client. Once a limit is reached, a client that has less than its share of it is still accepted. */
+export class FairCount {
+  readonly #runningOf = new Map<string, number>();
+  running = 0;
+  /** Those that began beyond the limit. */
+  #beyond = 0;
+
+  accepts(client: string, limit: number): boolean {
+    if (this.running < limit) return true;
+    const own = this.#runningOf.get(client) ?? 0;
+    const clients = this.#runningOf.size + (own === 0 ? 1 : 0);
+    return own < limit / clients && this.#beyond < limit * maxBeyond;
+  }
+
+  /** @returns what ends it, which may be called again; undefined where it is refused. */
+  begin(client: string, limit: number): (() => void) | undefined {
+    if (!this.accepts(client, limit)) return undefined;
+    const isBeyond = this.running >= limit;
+    if (isBeyond) this.#beyond += 1;
+    this.#change(client, 1);
+    let hasEnded = false;
+    return () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      if (isBeyond) this.#beyond -= 1;
+      this.#change(client, -1);
+    };
+  }
+
+  #change(client: string, by: number): void {
+    this.running += by;
+    const own = (this.#runningOf.get(client) ?? 0) + by;
+    if (own === 0) this.#runningOf.delete(client);
+    else this.#runningOf.set(client, own);
+  }
+}
 
 /** Starts the limit. It is adjusted ten times a second, and aims at `eventLoopDelayMs`. @param probe a test can replace it. */
 export function createConcurrencyLimit(
   { eventLoopDelayMs, requestsInFlight: max }: Config['loadShedding'],
   probe = eventLoopDelay(),
 ) {
-  const runningOf = new Map<string, number>();
+  const operations = new FairCount();
   let limit = Math.min(initial, max);
-  let running = 0;
-  /** Those that began beyond the limit, for clients with less than their share. */
-  let runningBeyond = 0;
   /** The most that ran at once since the last sample. */
   let peak = 0;
 
@@ -42,49 +76,29 @@ export function createConcurrencyLimit(
     } else if (limit < initial || peak >= limit) {
       limit = Math.min(max, limit * growth);
     }
-    peak = running;
+    peak = operations.running;
   }
   const timer = setInterval(adjust, sampleMs).unref();
 
-  function end(client: string, isBeyond: boolean): void {
-    running -= 1;
-    if (isBeyond) runningBeyond -= 1;
-    const left = (runningOf.get(client) ?? 1) - 1;
-    if (left === 0) runningOf.delete(client);
-    else runningOf.set(client, left);
-  }
-
   return {
     /**
-     * Begins an operation of a client: a scope, or a network where the service has not accepted the credential yet. Once the limit is reached, a client
-     * that has less than its share of it is still accepted.
+     * Begins an operation of a client: a scope, or a network where the service has not accepted the credential yet.
      * @returns the function that ends the operation, which may be called again; undefined where it is refused.
      */
     begin(client: string): (() => void) | undefined {
-      const own = runningOf.get(client) ?? 0;
-      const isBeyond = running >= limit;
-      if (isBeyond) {
-        const clients = runningOf.size + (own === 0 ? 1 : 0);
-        if (own >= limit / clients || runningBeyond >= limit * maxBeyond) return undefined;
-        runningBeyond += 1;
-      }
-      running += 1;
-      runningOf.set(client, own + 1);
-      if (running > peak) peak = running;
-      let hasEnded = false;
-      return () => {
-        // It counts until the turn of the event loop is over. One turn answers everything that has arrived, and data in memory is answered at once: a
-        // thousand such operations would run in one turn, one after the other, and never two at once.
-        if (!hasEnded) setImmediate(end, client, isBeyond);
-        hasEnded = true;
-      };
+      const end = operations.begin(client, limit);
+      if (end === undefined) return undefined;
+      if (operations.running > peak) peak = operations.running;
+      // It counts until the turn of the event loop is over. One turn answers everything that has arrived, and data in memory is answered at once: a
+      // thousand such operations would run in one turn, one after the other, and never two at once.
+      return () => void setImmediate(end);
     },
     get limit(): number {
       return limit;
     },
     /** Operations that are running, or have ended in this turn of the event loop. */
     get running(): number {
-      return running;
+      return operations.running;
     },
     close(): void {
       clearInterval(timer);

@@ -119,7 +119,7 @@ export async function createServer(deps: ServerDeps) {
     origins: config.corsOrigins,
     stages(fastify) {
       const last = requestAdmission.executionStage(fastify);
-      return requestTelemetry.stage(requestAdmission.stage(responseCache?.stage(last) ?? last, fastify));
+      return requestTelemetry.stage(requestAdmission.stage(responseCache?.stage(last) ?? last));
     },
   });
   app.addHook('preClose', async () => requestAdmission.close());

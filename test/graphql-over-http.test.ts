@@ -52,7 +52,6 @@ defineIntegrationTestSuite(async (config, options) => {
     telemetry: silentTelemetry,
     tracing: undefined,
     names: { labelOf: ({ name = 'none' }) => name, clientLabelOf: () => 'none' },
-    connections,
     teamOf: () => undefined,
     proxyHeaders,
     slowOperationMs: 0,

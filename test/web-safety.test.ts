@@ -724,7 +724,6 @@ describe('a stage of the pipeline', () => {
       telemetry: silentTelemetry,
       tracing: undefined,
       names: { labelOf: () => 'none', clientLabelOf: () => 'none' },
-      connections,
       teamOf: () => undefined,
       proxyHeaders,
       slowOperationMs: 0,

@@ -2,18 +2,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Teams } from '../auth/teams.js';
 import type { Reloadable } from '../config/values.js';
-import { type GatewayError, gatewayCloses, Overloaded, RateLimited } from '../errors.js';
+import { gatewayCloses, Overloaded, RateLimited } from '../errors.js';
 import { countThreshold, type MemoryBudget, type MemoryClient } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { andThen, type MaybePromise, sharedRun } from '../lib/run.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
 import type { Authentication, Identity } from './authentication.js';
-import type { Connections } from './connections.js';
+import { isOverBound } from './connections.js';
 import type { Clients } from './limits/clients.js';
 import { type ConcurrencyLimit, FairCount } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
 import { monitoringPaths } from './monitoring/readiness.js';
-import { type BodyWatch, type Handler, isExecution, type RequestState, readBody, type Stage } from './request-state.js';
+import { type BodyWatch, isExecution, type RequestState, readBody, type Stage } from './request-state.js';
 import { faultOf, hasBody } from './web-safety.js';
 
 /**
@@ -28,7 +28,6 @@ interface RequestAdmissionDeps {
   readonly concurrency: ConcurrencyLimit;
   readonly config: { readonly loadShedding: { readonly requestsInFlight: number } };
   readonly telemetry: Pick<Telemetry, 'shed'>;
-  readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
   readonly clients: Pick<Clients, 'refusalFor'>;
@@ -36,7 +35,7 @@ interface RequestAdmissionDeps {
 }
 
 export function createRequestAdmission(deps: RequestAdmissionDeps) {
-  const { authentication, concurrency, telemetry, connections, budget } = deps;
+  const { authentication, telemetry, budget } = deps;
   const { requestsInFlight: maxInFlight } = deps.config.loadShedding;
   const inFlight = new FairCount();
   const countRequest = createClientCount(deps);
@@ -48,10 +47,10 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     return new Overloaded();
   }
 
-  /** The error that refuses new work of a client, if this process has too much to do. */
-  function overload(client: MemoryClient): Overloaded | undefined {
-    if (budget.isNearlyFull) return shed('memory');
-    return inFlight.accepts(budget.ownerOf(client), maxInFlight) ? undefined : shed('requests_in_flight');
+  /** @throws Overloaded where this process has too much to do for new work of the client. */
+  function checkLoad(client: MemoryClient): void {
+    if (budget.isNearlyFull) throw shed('memory');
+    if (!inFlight.accepts(budget.ownerOf(client), maxInFlight)) throw shed('requests_in_flight');
   }
 
   /** @throws Overloaded, since many requests may have been allowed before their bodies arrived. */
@@ -71,19 +70,18 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     else state.bodyWatch = watchBody(state, budget, count);
   }
 
-  /** The error that refuses a request, if any. An upgrade does not count as a request in flight: connections have a limit of their own. */
-  function check(state: RequestState): MaybePromise<RequestState['refusal']> {
+  /** An upgrade does not count as a request in flight: connections have a limit of their own. @throws the error that refuses the request. */
+  function check(state: RequestState): MaybePromise<void> {
     const { request, path } = state;
     const fault = isClosing ? gatewayCloses() : faultOf(request);
-    if (fault !== undefined) return fault;
-    if (connections.isOverBound(request.socket)) {
+    if (fault !== undefined) throw fault;
+    if (isOverBound(request.socket)) {
       state.setHeader('connection', 'close');
-      return shed('connection');
+      throw shed('connection');
     }
     if (monitoringPaths.has(path)) return undefined;
     return andThen(authentication.findCredential(state), () => {
-      const refusal = overload(state);
-      if (refusal !== undefined) return refusal;
+      checkLoad(state);
       if (state.upgrade === undefined) receive(state);
       return countRequest(state, state);
     });
@@ -93,31 +91,10 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
    * What has arrived in one turn of the event loop goes on together: the processor runs each step for one request after the other, with the code of that
    * step in its caches. A request alone waits for no other.
    */
-  const restOfTurn = sharedRun(nextTurn);
+  const restOfTurn = sharedRun(async () => nextTurn());
 
-  /** The second stage. @param fastify sends the error of a refused request. */
-  const stage = (next: Handler, fastify: Handler): Handler => {
-    return state =>
-      andThen(check(state), refusal => {
-        state.refusal = refusal;
-        return refusal === undefined ? restOfTurn().then(() => next(state)) : fastify(state);
-      });
-  };
-
-  /** Stands behind the response cache: bounds how many of the other requests for GraphQL are executed at once. */
-  const executionStage: Stage = fastify => state => {
-    if (!isExecution(state)) return fastify(state);
-    // An upload that is not finished takes no operation's place.
-    return andThen(state.request.method === 'POST' ? readBody(state.request) : undefined, body => {
-      // The client has hung up while it sent the body: no one waits for an answer.
-      if (state.response.destroyed) return undefined;
-      if (body instanceof Error) return fastify(state);
-      const end = concurrency.begin(budget.ownerOf(state));
-      if (end === undefined) state.refusal = shed('concurrency');
-      else state.countUntilReleased(end);
-      return fastify(state);
-    });
-  };
+  /** The second stage. */
+  const stage: Stage = next => state => andThen(check(state), () => restOfTurn().then(() => next(state)));
 
   return {
     /** Whether this process should get no new work: too many requests are in flight, or memory is short. */
@@ -130,12 +107,12 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     },
 
     stage,
-    executionStage,
+    ...createExecutionLimit(deps, shed),
 
     /** Applies the limits to a WebSocket handshake, which does not pass the stages. */
     async admitUpgrade(state: RequestState): Promise<void> {
       try {
-        state.refusal = await check(state);
+        await check(state);
       } catch (error) {
         state.refusal = error as Error;
       }
@@ -148,17 +125,34 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
 
     /** Applies the limits to an operation on a connection. @throws RateLimited, Overloaded */
     async countOperation(client: Identity): Promise<void> {
-      const refusal = overload(client) ?? (await countRequest(client));
-      if (refusal !== undefined) throw refusal;
-    },
-
-    /** Begins a query or mutation on a connection. Returns the function that ends it. @throws Overloaded */
-    beginOperation(client: MemoryClient): () => void {
-      const end = concurrency.begin(budget.ownerOf(client));
-      if (end === undefined) throw shed('concurrency');
-      return end;
+      checkLoad(client);
+      await countRequest(client);
     },
   };
+}
+
+/** Bounds how many operations are executed at once. */
+function createExecutionLimit({ concurrency, budget }: RequestAdmissionDeps, shed: (reason: ShedReason) => Overloaded) {
+  /** Begins an operation. Returns the function that ends it. @throws Overloaded */
+  function beginOperation(client: MemoryClient): () => void {
+    const end = concurrency.begin(budget.ownerOf(client));
+    if (end === undefined) throw shed('concurrency');
+    return end;
+  }
+
+  /** Stands behind the response cache, for requests for GraphQL. */
+  const executionStage: Stage = next => state => {
+    if (!isExecution(state)) return next(state);
+    // An upload that is not finished takes no operation's place.
+    return andThen(state.request.method === 'POST' ? readBody(state.request) : undefined, body => {
+      // The client has hung up while it sent the body: no one waits for an answer.
+      if (state.response.destroyed) return undefined;
+      if (!(body instanceof Error)) state.countUntilReleased(beginOperation(state));
+      return next(state);
+    });
+  };
+
+  return { beginOperation, executionStage };
 }
 
 /** Counts what a body takes of its network's memory while it arrives, until the response has ended. @param onEnd is called with a whole one. */
@@ -191,23 +185,21 @@ function watchBody(
 /** Counts the requests and operations of clients. */
 function createClientCount({ budget, limits, clients, teams }: RequestAdmissionDeps) {
   /**
-   * Returns the error that refuses a request, if any.
    * @param state gets the headers that tell the client its limits; undefined for an operation on a connection, whose messages have no headers.
+   * @throws RateLimited
    */
-  return (
-    client: Pick<RequestState, 'address' | 'scope' | 'credential'>,
-    state?: RequestState,
-  ): MaybePromise<GatewayError | undefined> => {
+  return (client: Pick<RequestState, 'address' | 'scope' | 'credential'>, state?: RequestState): MaybePromise<void> => {
     const { address, scope, credential } = client;
     const refusal = budget.refusalFor(scope ?? networkOf(address));
-    if (refusal !== undefined) return refusal;
-    const counted = () =>
-      andThen(limits.count(address, scope, teams.current.limitsOf(credential)), verdict => {
-        if (verdict === undefined) return undefined;
+    if (refusal !== undefined) throw refusal;
+    return andThen(clients.refusalFor(client), restricted => {
+      if (restricted !== undefined) throw restricted;
+      return andThen(limits.count(address, scope, teams.current.limitsOf(credential)), verdict => {
+        if (verdict === undefined) return;
         if (state !== undefined) setRateLimitHeaders(verdict, state);
-        return verdict.isOver ? rateLimited(verdict) : undefined;
+        if (verdict.isOver) throw rateLimited(verdict);
       });
-    return andThen(clients.refusalFor(client), refused => refused ?? counted());
+    });
   };
 }
 

@@ -19,8 +19,11 @@ const share = 0.75;
 /** From this share of their connections on, the log says so. */
 const nearlyFull = 0.9;
 
-/** Takes over the connection of an upgrade request. */
-type UpgradeListener = (request: IncomingMessage, socket: Socket, head: Buffer) => void;
+/** Takes over the connections of the upgrade requests that it claims. */
+interface Upgrades {
+  claims(request: IncomingMessage): boolean;
+  take(request: IncomingMessage, socket: Socket, head: Buffer): void;
+}
 
 /** The HTTP connections of a server, each with its unanswered requests. */
 export type Connections = ReturnType<typeof createConnections>;
@@ -49,8 +52,9 @@ export const clientConnectionOf = (socket: Socket): ClientConnection | undefined
 export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, sweepMs = 10_000) {
   const max = Math.floor(descriptorLimit() * share);
   const open = new Set<ClientConnection>();
-  let isClaimed: (request: IncomingMessage) => boolean = () => false;
-  let take: UpgradeListener = () => {};
+  let upgrades: Upgrades = { claims: () => false, take: () => {} };
+  const sweeping = setInterval(sweep, sweepMs, open).unref();
+  let draining: NodeJS.Timeout | undefined;
 
   function begin(socket: Socket): void {
     // A socket starts again after an upgrade that was ignored.
@@ -83,33 +87,9 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, 
     telemetry.warn(subject, `${words}. Raise the limit of open files, or look at gateway_connections`);
   }
 
-  /** `this`: the response. One function for all, since every request has it. */
-  function onClose(this: ServerResponse): void {
-    const unanswered = clientConnectionOf(this.req.socket)?.unanswered ?? [];
-    const index = unanswered.indexOf(this);
-    if (index !== -1) unanswered.splice(index, 1);
-    stateOf(this.req).close();
-  }
-
-  function sweep(): void {
-    for (const connection of open) {
-      const { socket, isUpgraded } = connection;
-      if (isUpgraded) continue;
-      const taken = socket.writableLength > 0 ? bytesTaken(socket) : undefined;
-      if (taken !== undefined && taken === connection.taken) socket.destroy();
-      connection.taken = taken;
-    }
-  }
-  const sweeping = setInterval(sweep, sweepMs).unref();
-
-  function closeIdle(): void {
-    for (const { socket, unanswered, isUpgraded } of open)
-      if (unanswered.length === 0 && !isUpgraded && socket.writable) socket.destroy();
-  }
-  let draining: NodeJS.Timeout | undefined;
-
   return {
     open: open as ReadonlySet<ClientConnection>,
+    max,
 
     /** Follows the connections of a server. Call it once, before the server listens. */
     watch(server: Server): void {
@@ -118,38 +98,8 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, 
       if (Number.isFinite(max)) server.maxConnections = max;
       server.on('drop', () => warn(`all ${max} are open, and new ones are closed`));
       server.on('connection', begin);
-      server.on('upgrade', (request, socket: Socket, head) => {
-        socket.on('error', destroy);
-        const proceed = () => {
-          if (socket.destroyed) return;
-          if (!isClaimed(request)) return ignoreUpgrade(server, request, socket, head);
-          const connection = clientConnectionOf(socket);
-          if (connection !== undefined) connection.isUpgraded = true;
-          take(request, socket, head);
-        };
-        const last = clientConnectionOf(socket)?.unanswered.at(-1);
-        if (last === undefined) proceed();
-        else last.once('close', proceed);
-      });
+      server.on('upgrade', (request, socket: Socket, head) => passUpgrade(server, upgrades, request, socket, head));
     },
-
-    /**
-     * Follows a request until its response is closed, also where the connection is lost while the response waits behind another: there, Node 20 does not emit
-     * `close`. Returns whether the client is there to be answered. A connection that sends far more requests than its bound is destroyed.
-     */
-    follow({ request, response }: RequestState): boolean {
-      response.on('close', onClose);
-      // No one reads its body, which Node would parse for as long as it arrives.
-      if (request.method !== 'POST' && hasBody(request.headers)) response.shouldKeepAlive = false;
-      const { socket } = request;
-      const { unanswered = [] } = clientConnectionOf(socket) ?? {};
-      unanswered.push(response);
-      if (unanswered.length > 2 * maxUnanswered) socket.destroy();
-      // Node parses a chunk to its end, even after the connection was destroyed.
-      return !socket.destroyed;
-    },
-
-    max,
 
     /** How many connections are open, by kind. */
     byKind(): Readonly<Record<string, number>> {
@@ -166,21 +116,17 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, 
     /** How many of them the client with the most holds. Clients are networks, as for rate limits. */
     ofTopClient: () => countValues([...open], ({ address }) => [networkOf(address)])[0]?.count ?? 0,
 
-    /** Whether a connection has more unanswered requests than one may have. */
-    isOverBound: (socket: Socket): boolean => (clientConnectionOf(socket)?.unanswered.length ?? 0) > maxUnanswered,
-
     /**
-     * Passes the upgrades for which `claims` is true to `taker`, which then owns the socket. Every other upgrade is ignored, as HTTP
-     * allows (RFC 9110, 7.8): its request is answered like any other. Both happen after all earlier requests have been answered.
+     * Passes the upgrades for which `claims` is true to `take`, which then owns the socket. Every other upgrade is ignored, as HTTP allows (RFC 9110, 7.8): its request is answered like any other. Both
+     * happen after all earlier requests have been answered.
      */
-    claimUpgrades(claims: (request: IncomingMessage) => boolean, taker: UpgradeListener): void {
-      isClaimed = claims;
-      take = taker;
+    claimUpgrades(claims: Upgrades['claims'], take: Upgrades['take']): void {
+      upgrades = { claims, take };
     },
 
     /** Lets a closing server destroy idle connections: those without a complete request, and those whose last one has been answered. */
     drain(): void {
-      draining = setInterval(closeIdle, drainMs);
+      draining = setInterval(closeIdle, drainMs, open);
     },
 
     close(): void {
@@ -188,6 +134,49 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, 
       clearInterval(draining);
     },
   };
+}
+
+/**
+ * Follows a request until its response is closed, also where the connection is lost while the response waits behind another: there, Node 20 does not emit
+ * `close`. Returns whether the client is there to be answered. A connection that sends far more requests than its bound is destroyed.
+ */
+export function followRequest({ request, response }: RequestState): boolean {
+  response.on('close', onClose);
+  // No one reads its body, which Node would parse for as long as it arrives.
+  if (request.method !== 'POST' && hasBody(request.headers)) response.shouldKeepAlive = false;
+  const { socket } = request;
+  const { unanswered = [] } = clientConnectionOf(socket) ?? {};
+  unanswered.push(response);
+  if (unanswered.length > 2 * maxUnanswered) socket.destroy();
+  // Node parses a chunk to its end, even after the connection was destroyed.
+  return !socket.destroyed;
+}
+
+/** Whether a connection has more unanswered requests than one may have. */
+export const isOverBound = (socket: Socket): boolean =>
+  (clientConnectionOf(socket)?.unanswered.length ?? 0) > maxUnanswered;
+
+/** `this`: the response. One function for all, since every request has it. */
+function onClose(this: ServerResponse): void {
+  const unanswered = clientConnectionOf(this.req.socket)?.unanswered ?? [];
+  const index = unanswered.indexOf(this);
+  if (index !== -1) unanswered.splice(index, 1);
+  stateOf(this.req).close();
+}
+
+function sweep(open: ReadonlySet<ClientConnection>): void {
+  for (const connection of open) {
+    const { socket, isUpgraded } = connection;
+    if (isUpgraded) continue;
+    const taken = socket.writableLength > 0 ? bytesTaken(socket) : undefined;
+    if (taken !== undefined && taken === connection.taken) socket.destroy();
+    connection.taken = taken;
+  }
+}
+
+function closeIdle(open: ReadonlySet<ClientConnection>): void {
+  for (const { socket, unanswered, isUpgraded } of open)
+    if (unanswered.length === 0 && !isUpgraded && socket.writable) socket.destroy();
 }
 
 const subject = 'Connections';
@@ -222,6 +211,20 @@ function closeAll(responses: readonly ServerResponse[]): void {
 export function bytesTaken(socket: Socket): number {
   const { _handle: handle } = socket as Socket & { _handle?: { writeQueueSize: number } | null };
   return socket.bytesWritten - socket.writableLength - (handle?.writeQueueSize ?? 0);
+}
+
+function passUpgrade(server: Server, upgrades: Upgrades, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  socket.on('error', destroy);
+  const connection = clientConnectionOf(socket);
+  const proceed = () => {
+    if (socket.destroyed) return;
+    if (!upgrades.claims(request)) return ignoreUpgrade(server, request, socket, head);
+    if (connection !== undefined) connection.isUpgraded = true;
+    upgrades.take(request, socket, head);
+  };
+  const last = connection?.unanswered.at(-1);
+  if (last === undefined) proceed();
+  else last.once('close', proceed);
 }
 
 /** Puts the request back in front of Node's parser, without its upgrade header. On Node 24, `shouldUpgradeCallback` would do. */

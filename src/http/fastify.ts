@@ -50,28 +50,6 @@ interface HttpAppDeps {
 /** The HTTP server without its routes. An error in a stage is logged and answered with 500, as every other one. */
 export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance> {
   const { log, connections, stages } = deps;
-  const answerError = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-    if (isArriving(request.raw)) reply.raw.shouldKeepAlive = false;
-    const refuse = (status: number, message: string, extensions: Readonly<Record<string, unknown>>) =>
-      reply.code(status).send(refusalBody(stateOf(request.raw).path, message, extensions));
-    if (error instanceof GatewayError) {
-      stateOf(request.raw).operation.outcome = error.code;
-      const seconds = error.retryAfterSeconds ?? (error instanceof RateLimited ? 1 : undefined);
-      if (seconds !== undefined && !stateOf(request.raw).headers.includes('retry-after'))
-        reply.header('retry-after', seconds);
-      return refuse(error.httpStatus, error.message, error.extensions);
-    }
-    const status = error.statusCode ?? 500;
-    if (error instanceof Refused) reply.headers(error.headers);
-    if (status < 500) {
-      const code = status === 404 ? 'NOT_FOUND' : 'BAD_REQUEST';
-      return refuse(status, messageFor[error.code] ?? error.message, { code });
-    }
-    // A client that has gone destroys the stream that it was to get.
-    const hasGone = error.code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed;
-    if (!hasGone && !(error instanceof Abandoned)) request.log.error({ err: error, req: request }, 'Unexpected');
-    return refuse(status, 'Internal server error', { code: 'INTERNAL_SERVER_ERROR' });
-  };
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -146,6 +124,30 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
     throw new Refused(405, `This address accepts ${allowed.join(' and ')} only`, { allow: allowed.join(', ') });
   });
   return app;
+}
+
+/** Answers an error of a stage or a route. What is not the client's is logged, and shows only that it happened. */
+function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { path, operation, headers } = stateOf(request.raw);
+  if (isArriving(request.raw)) reply.raw.shouldKeepAlive = false;
+  const refuse = (status: number, message: string, extensions: Readonly<Record<string, unknown>>) =>
+    reply.code(status).send(refusalBody(path, message, extensions));
+  if (error instanceof GatewayError) {
+    operation.outcome = error.code;
+    const seconds = error.retryAfterSeconds ?? (error instanceof RateLimited ? 1 : undefined);
+    if (seconds !== undefined && !headers.includes('retry-after')) reply.header('retry-after', seconds);
+    return refuse(error.httpStatus, error.message, error.extensions);
+  }
+  const status = error.statusCode ?? 500;
+  if (error instanceof Refused) reply.headers(error.headers);
+  if (status < 500) {
+    const code = status === 404 ? 'NOT_FOUND' : 'BAD_REQUEST';
+    return refuse(status, messageFor[error.code] ?? error.message, { code });
+  }
+  // A client that has gone destroys the stream that it was to get.
+  const hasGone = error.code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed;
+  if (!hasGone && !(error instanceof Abandoned)) request.log.error({ err: error, req: request }, 'Unexpected');
+  return refuse(status, 'Internal server error', { code: 'INTERNAL_SERVER_ERROR' });
 }
 
 /** Lets Fastify parse bodies that `readBody` has read, within the bounds for JSON. */

@@ -20,7 +20,7 @@ import {
   type Transport,
 } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import { type Connections, clientConnectionOf } from './connections.js';
+import { clientConnectionOf, followRequest } from './connections.js';
 import { monitoringPaths } from './monitoring/readiness.js';
 import { type Handler, RequestState } from './request-state.js';
 import { strictTransport } from './web-safety.js';
@@ -43,7 +43,6 @@ interface RequestTelemetryDeps {
   readonly telemetry: Pick<Telemetry, 'request' | 'clientRequest' | 'deprecatedUse' | 'untrustedDocument'>;
   readonly tracing: Tracing | undefined;
   readonly names: OperationNames;
-  readonly connections: Pick<Connections, 'follow'>;
   /** The name of a credential's team; undefined where it has none. */
   teamOf(credential: Credential): string | undefined;
   readonly proxyHeaders: ProxyHeaders;
@@ -51,24 +50,9 @@ interface RequestTelemetryDeps {
   readonly slowOperationMs: number;
 }
 
-/** Each request has an id: the client's own where it is valid, else a random one. The response carries it. */
-export function createRequestTelemetry(deps: RequestTelemetryDeps) {
-  const { log, telemetry, tracing, names, connections, teamOf, proxyHeaders, slowOperationMs } = deps;
+/** Reports operations that have ended: counts and logs them, and ends their spans. */
+function createReports({ log, telemetry, names, teamOf, slowOperationMs }: RequestTelemetryDeps) {
   const reportUntrusted = createUntrustedReport(log, telemetry);
-
-  function begin(request: IncomingMessage, response: ServerResponse, span?: Span): RequestState {
-    const { headers } = request;
-    const given = headers['x-request-id'];
-    const id = typeof given === 'string' && validRequestId.test(given) ? given : undefined;
-    const operation = newOperationInfo(id, span?.begin('server'), clientAppOf(headers));
-    const state = new RequestState(request, response, proxyHeaders.addressOf(request), operation, span);
-    const connection = clientConnectionOf(request.socket);
-    if (connection !== undefined) connection.address = state.address;
-    state.setHeader('x-request-id', operation.id);
-    if (proxyHeaders.schemeOf(request) === 'https') state.setHeader('strict-transport-security', strictTransport);
-    state.whenClosed(() => end(state));
-    return state;
-  }
 
   const logged = ({ address, credential }: Client) => ({
     address,
@@ -85,6 +69,37 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     const { count: upstreamCalls, slowest: slowestCall } = calls;
     const line = { ...(client && logged(client)), ...loggedOf(operation) };
     log.warn({ ...line, type, document, milliseconds, upstreamCalls, slowestCall }, 'Slow operation');
+  }
+
+  function count(operation: OperationInfo, transport: Transport, milliseconds: number | undefined): void {
+    telemetry.request(transport, names.labelOf(operation), operation.outcome ?? 'ok', milliseconds, operation.span);
+    const client = names.clientLabelOf(operation);
+    telemetry.clientRequest(client);
+    for (const coordinate of operation.deprecated ?? []) telemetry.deprecatedUse(coordinate, client);
+    if (operation.untrusted !== undefined) reportUntrusted(operation);
+    endOperationSpan(operation);
+  }
+
+  return { logged, reportSlow, count };
+}
+
+/** Each request has an id: the client's own where it is valid, else a random one. The response carries it. */
+export function createRequestTelemetry(deps: RequestTelemetryDeps) {
+  const { log, tracing, proxyHeaders } = deps;
+  const { logged, reportSlow, count } = createReports(deps);
+
+  function begin(request: IncomingMessage, response: ServerResponse, span?: Span): RequestState {
+    const { headers } = request;
+    const given = headers['x-request-id'];
+    const id = typeof given === 'string' && validRequestId.test(given) ? given : undefined;
+    const operation = newOperationInfo(id, span?.begin('server'), clientAppOf(headers));
+    const state = new RequestState(request, response, proxyHeaders.addressOf(request), operation, span);
+    const connection = clientConnectionOf(request.socket);
+    if (connection !== undefined) connection.address = state.address;
+    state.setHeader('x-request-id', operation.id);
+    if (proxyHeaders.schemeOf(request) === 'https') state.setHeader('strict-transport-security', strictTransport);
+    state.whenClosed(() => end(state));
+    return state;
   }
 
   function end(state: RequestState): void {
@@ -112,15 +127,6 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     log.info({ ...place, milliseconds, ...loggedOf(operation) }, 'Answered');
   }
 
-  function count(operation: OperationInfo, transport: Transport, milliseconds: number | undefined): void {
-    telemetry.request(transport, names.labelOf(operation), operation.outcome ?? 'ok', milliseconds, operation.span);
-    const client = names.clientLabelOf(operation);
-    telemetry.clientRequest(client);
-    for (const coordinate of operation.deprecated ?? []) telemetry.deprecatedUse(coordinate, client);
-    if (operation.untrusted !== undefined) reportUntrusted(operation);
-    endOperationSpan(operation);
-  }
-
   return {
     /** The first stage. It begins the state of each request, and sees its response to the end. */
     stage: (next: Handler) => (request: IncomingMessage, response: ServerResponse) => {
@@ -130,7 +136,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
         response,
         isTraced ? tracing.beginRequest(request.headers, proxyHeaders.isFromProxy(request)) : undefined,
       );
-      return connections.follow(state) ? next(state) : undefined;
+      return followRequest(state) ? next(state) : undefined;
     },
 
     /** A request that opens a connection. @param response closes only where it is refused, or its client hangs up before. */

@@ -68,53 +68,13 @@ const measures = ['connections', 'requestsInFlight', 'heldBytes', 'upstreamCalls
 const shown = 10;
 const subject = 'Restricted clients';
 
-export type Clients = ReturnType<typeof createClients>;
-
-export function createClients(deps: ClientsDeps) {
-  const { redis, limits, teams, acceptedScopes, budget, connections, telemetry, log } = deps;
+/** What an operator has restricted, in the whole fleet. @param onAdded is called when something was. */
+function createRestrictions({ redis, telemetry, log }: ClientsDeps, onAdded: () => void) {
   // It reads each second, mostly for nothing: the log has the faults of the commands that clients wait for.
   const guard = createRedisGuard({ redisFault() {}, redisWorks() {} });
   let known: ReadonlyMap<string, Restriction> = new Map();
   /** What Redis does not have yet; null: the restriction is undone. */
   const unsaved = new Map<string, Restriction | null>();
-  /** Those of accepted credentials, whose use may outlast their connections: the credential and its team. */
-  const named = new LRUCache<Scope, readonly Name[]>(atMost(maxNamed));
-  teams.onReload(() => named.clear());
-
-  function namesOfCredential({ scope, credential }: Omit<Client, 'address'>): readonly Name[] {
-    if (scope === undefined || credential === undefined || credential instanceof Error) return [];
-    const found = named.get(scope);
-    if (found !== undefined) return found;
-    const isMember = credential.kind === 'cookie';
-    const id = isMember ? `member:${lowerCase(credential.email)}` : `key:${hashOfKey(credential.secret.reveal())}`;
-    const team = teams.current.teamOf(credential)?.name ?? null;
-    const names = [{ id, team }, ...(team === null ? [] : [{ id: `team:${team}`, team }])];
-    if (acceptedScopes.has(scope)) named.set(scope, names);
-    return names;
-  }
-
-  const namesOf = (client: Client): readonly Name[] => [
-    ...namesOfCredential(client),
-    namedNetwork(networkOf(client.address)),
-  ];
-
-  /** The tightest restriction of a client by its names. */
-  function restrictionOf(names: readonly Name[]): (Restriction & { readonly id: string }) | undefined {
-    const found = names.flatMap(({ id }) => {
-      const restriction = known.get(id);
-      return restriction === undefined || restriction.until <= timeNow() ? [] : [{ id, ...restriction }];
-    });
-    return found.sort((one, other) => one.requestsPerMinute - other.requestsPerMinute)[0];
-  }
-
-  /** Ends the streams of clients that are blocked. The requests of others may come through the same idle connection. */
-  function endStreams(): void {
-    for (const connection of connections.open) {
-      const { socket, isUpgraded, unanswered } = connection;
-      const isStream = isUpgraded || unanswered.some(isOfStream);
-      if (isStream && restrictionOf(namesOf(clientOf(connection)))?.requestsPerMinute === 0) socket.destroy();
-    }
-  }
 
   /** @param restrictions of several for one client, the last counts. */
   function replace(restrictions: Iterable<readonly [string, Restriction | null]>): void {
@@ -125,7 +85,7 @@ export function createClients(deps: ClientsDeps) {
     const added = [...known].filter(([id, { until }]) => before.get(id)?.until !== until);
     for (const [id, each] of added) log.warn(shownRestriction(id, each), 'A client is restricted');
     for (const id of before.keys()) if (!known.has(id)) log.warn({ id }, 'A client is no longer restricted');
-    if (added.length > 0) endStreams();
+    if (added.length > 0) onAdded();
   }
 
   /** Sends Redis what it does not have, and follows what other gateways have changed. Never rejects. */
@@ -151,26 +111,94 @@ export function createClients(deps: ClientsDeps) {
     replace([...shared, ...unsaved]);
   }
 
-  const timer = setInterval(follow, followMs).unref();
+  return {
+    follow,
 
-  function change(id: string, to: Restriction | null): void {
-    unsaved.set(id, to);
-    replace([...known, [id, to]]);
-    void follow();
+    change(id: string, to: Restriction | null): void {
+      unsaved.set(id, to);
+      replace([...known, [id, to]]);
+      void follow();
+    },
+
+    /** By the ids of clients. They hold until `until`. */
+    get known(): ReadonlyMap<string, Restriction> {
+      return known;
+    },
+  };
+}
+
+/** The names of clients, as operators see them. */
+function createNames({ teams, acceptedScopes }: ClientsDeps) {
+  /** Those of accepted credentials, whose use may outlast their connections: the credential and its team. */
+  const named = new LRUCache<Scope, readonly Name[]>(atMost(maxNamed));
+  teams.onReload(() => named.clear());
+
+  function ofCredential({ scope, credential }: Omit<Client, 'address'>): readonly Name[] {
+    if (scope === undefined || credential === undefined || credential instanceof Error) return [];
+    const found = named.get(scope);
+    if (found !== undefined) return found;
+    const isMember = credential.kind === 'cookie';
+    const id = isMember ? `member:${lowerCase(credential.email)}` : `key:${hashOfKey(credential.secret.reveal())}`;
+    const team = teams.current.teamOf(credential)?.name ?? null;
+    const names = [{ id, team }, ...(team === null ? [] : [{ id: `team:${team}`, team }])];
+    if (acceptedScopes.has(scope)) named.set(scope, names);
+    return names;
+  }
+
+  return {
+    ofCredential,
+
+    of: (client: Client): readonly Name[] => [...ofCredential(client), namedNetwork(networkOf(client.address))],
+
+    /** Remembers the names of an accepted credential. */
+    note(client: Client): void {
+      if (client.scope !== undefined && acceptedScopes.has(client.scope)) ofCredential(client);
+    },
+
+    /** @param owner of memory or calls: a scope or a network. */
+    ofOwner: (owner: string): readonly Name[] =>
+      named.get(owner as Scope) ?? (network.test(owner) ? [namedNetwork(owner)] : []),
+  };
+}
+
+export type Clients = ReturnType<typeof createClients>;
+
+export function createClients(deps: ClientsDeps) {
+  const { limits, acceptedScopes, budget, connections } = deps;
+  const names = createNames(deps);
+  const restrictions = createRestrictions(deps, endStreams);
+  const timer = setInterval(restrictions.follow, followMs).unref();
+
+  /** The tightest restriction of a client by its names. */
+  function restrictionOf(own: readonly Name[]): (Restriction & { readonly id: string }) | undefined {
+    const found = own.flatMap(({ id }) => {
+      const restriction = restrictions.known.get(id);
+      return restriction === undefined || restriction.until <= timeNow() ? [] : [{ id, ...restriction }];
+    });
+    return found.sort((one, other) => one.requestsPerMinute - other.requestsPerMinute)[0];
+  }
+
+  /** Ends the streams of clients that are blocked. The requests of others may come through the same idle connection. */
+  function endStreams(): void {
+    for (const connection of connections.open) {
+      const { socket, isUpgraded, unanswered } = connection;
+      const isStream = isUpgraded || unanswered.some(isOfStream);
+      if (isStream && restrictionOf(names.of(clientOf(connection)))?.requestsPerMinute === 0) socket.destroy();
+    }
   }
 
   return {
     /** Reads the restrictions of the fleet. */
-    follow,
+    follow: restrictions.follow,
     close: () => clearInterval(timer),
 
     /** Whether a client is blocked that is at no address now. */
-    isBlocked: (client: Omit<Client, 'address'>) => restrictionOf(namesOfCredential(client))?.requestsPerMinute === 0,
+    isBlocked: (client: Omit<Client, 'address'>) => restrictionOf(names.ofCredential(client))?.requestsPerMinute === 0,
 
     /** The error that refuses a request of a restricted client, if any. */
     refusalFor(client: Client): MaybePromise<GatewayError | undefined> {
-      if (client.scope !== undefined && acceptedScopes.has(client.scope)) namesOfCredential(client);
-      const restriction = known.size === 0 ? undefined : restrictionOf(namesOf(client));
+      names.note(client);
+      const restriction = restrictions.known.size === 0 ? undefined : restrictionOf(names.of(client));
       if (restriction === undefined) return undefined;
       const { id, requestsPerMinute, until, reason } = restriction;
       const refuse = (seconds: number) =>
@@ -188,23 +216,23 @@ export function createClients(deps: ClientsDeps) {
       if (id === undefined || !success) return undefined;
       const { minutes, ...rest } = data;
       const restriction = { ...rest, until: timeNow() + minutes * 60_000 };
-      change(id, restriction);
+      restrictions.change(id, restriction);
       return shownRestriction(id, restriction);
     },
 
     /** Ends the restriction of a client. False if it has none. */
     release(name: string): boolean {
       const id = validId(name);
-      if (id === undefined || !known.has(id)) return false;
-      change(id, null);
+      if (id === undefined || !restrictions.known.has(id)) return false;
+      restrictions.change(id, null);
       return true;
     },
 
     /** Those that use this gateway most, by each measure, and the restrictions of the fleet. */
     view() {
       const rows = new Map<string, Name & Record<(typeof measures)[number], number>>();
-      const add = (measure: (typeof measures)[number], names: readonly Name[], by = 1) => {
-        for (const name of names) {
+      const add = (measure: (typeof measures)[number], users: readonly Name[], by = 1) => {
+        for (const name of users) {
           const none = { connections: 0, requestsInFlight: 0, heldBytes: 0, upstreamCalls: 0 };
           const row = rows.get(name.id) ?? { ...name, ...none };
           row[measure] += by;
@@ -212,19 +240,20 @@ export function createClients(deps: ClientsDeps) {
         }
       };
       for (const connection of connections.open) {
-        add('connections', namesOf(clientOf(connection)));
+        add('connections', names.of(clientOf(connection)));
         for (const response of connection.unanswered)
-          if (!isOfStream(response)) add('requestsInFlight', namesOf(stateOf(response.req)));
+          if (!isOfStream(response)) add('requestsInFlight', names.of(stateOf(response.req)));
       }
-      const namesOfOwner = (owner: string) =>
-        named.get(owner as Scope) ?? (network.test(owner) ? [namedNetwork(owner)] : []);
-      for (const [owner, bytes] of budget.owners) add('heldBytes', namesOfOwner(owner), bytes);
-      for (const [scope, calls] of acceptedScopes.calls()) add('upstreamCalls', namesOfOwner(scope), calls);
+      for (const [owner, bytes] of budget.owners) add('heldBytes', names.ofOwner(owner), bytes);
+      for (const [scope, calls] of acceptedScopes.calls()) add('upstreamCalls', names.ofOwner(scope), calls);
       const top = measures.flatMap(measure => {
         const users = [...rows.values()].filter(row => row[measure] > 0);
         return users.sort((one, other) => other[measure] - one[measure]).slice(0, shown);
       });
-      return { clients: [...new Set(top)], restrictions: [...known].map(each => shownRestriction(...each)) };
+      return {
+        clients: [...new Set(top)],
+        restrictions: [...restrictions.known].map(each => shownRestriction(...each)),
+      };
     },
   };
 }

@@ -1,3 +1,4 @@
+// The answers of tools: cut to what an agent can read, with errors in the words of the tool.
 import { type GraphQLFormattedError, OperationTypeNode } from 'graphql';
 import { QueryTooComplex } from '../../errors.js';
 import { indexIn, itemCursor, listOf } from '../../graphql/connection.js';

@@ -1,3 +1,4 @@
+// JSON Schemas of the arguments and the answers of tools.
 import {
   astFromValue,
   type GraphQLEnumType,

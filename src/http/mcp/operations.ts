@@ -1,3 +1,4 @@
+// Reads the operations that agents call as tools.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import {

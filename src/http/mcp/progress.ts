@@ -1,3 +1,4 @@
+// Follows the jobs that a call of a tool has started.
 import {
   type GraphQLSchema,
   getArgumentValues,
@@ -35,6 +36,8 @@ const query = `subscription JobProgress($marketId: ID!, $phase: JobPhase!) {
 
 const startIn = ({ fields }: ToolOperation) =>
   [...fields.values()].find(({ definition: { name } }) => phases.has(name));
+
+export type JobWatch = ReturnType<typeof createJobWatch>;
 
 /** Follows jobs with the subscription `jobProgress`, whose polls all clients with the same credential share. */
 export function createJobWatch(schema: GraphQLSchema, { deps }: Subscriptions) {

@@ -1,3 +1,4 @@
+// Speaks the Model Context Protocol, with the package of its makers.
 import {
   createMcpHandler,
   isLegacyRequest,

@@ -7,14 +7,14 @@ import type { GraphQLSchema } from 'graphql';
 import { hashedKey, scopedKey } from '../../data/cache/keys.js';
 import { Abandoned, BadUserInput, Unauthenticated } from '../../errors.js';
 import { responseMessage } from '../../graphql/response-text.js';
-import { operationName } from '../../observability/operation-info.js';
+import { type OperationInfo, operationName } from '../../observability/operation-info.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Authentication, Identity } from '../authentication.js';
-import { stateOf } from '../request-state.js';
+import { type RequestState, stateOf } from '../request-state.js';
 import { answerOf, answerSchema, failure, type ToolAnswer } from './answer.js';
 import type { JsonSchema } from './json-schema.js';
 import type { ToolOperation } from './operations.js';
-import { createJobWatch, type JobState } from './progress.js';
+import { createJobWatch, type JobState, type JobWatch } from './progress.js';
 import type { RequestId, ToolCall } from './protocol.js';
 
 interface McpDeps {
@@ -40,11 +40,11 @@ const protocol = () => import('./protocol.js');
 export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): void {
   const { authentication, subscriptions, authorizationServers } = deps;
   const progress = createJobWatch(deps.schema, subscriptions);
-  const tools = new Map(deps.tools.map(tool => [tool.operation.name, tool]));
-  const listed = deps.tools.map(tool => describe(tool, progress.schemaFor(tool)));
+  const tools = deps.tools.map(tool => describe(tool, progress.schemaFor(tool)));
   /** Ends the streams that wait for jobs. */
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort(new Abandoned('The gateway closes')));
+  const callTool = createToolCalls(deps, progress, closing.signal);
 
   /** Has a listener for each running call, by the name of its key. */
   const cancelled = new EventEmitter().setMaxListeners(0);
@@ -63,7 +63,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     const keyOf = (id: RequestId) => hashedKey(scopedKey(identity.scope, JSON.stringify([session, id])));
     let isRefused = false;
     const answer = answerMessage(request, leaving.signal, {
-      tools: listed,
+      tools,
       async call(toolCall) {
         if (session) {
           const key = keyOf(toolCall.id);
@@ -71,7 +71,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
           cancelled.on(key, cancel);
           state.whenClosed(() => cancelled.off(key, cancel));
         }
-        const called = await callTool(toolCall, request, identity, leaving.signal);
+        const called = await callTool(toolCall, state, identity, leaving.signal);
         isRefused = refusesToken(identity, toolCall, called);
         return called;
       },
@@ -114,64 +114,32 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
   /** Whether the service refuses the token of an agent, which then gets another one and calls again. A mutation that was carried out must not be repeated. */
   function refusesToken({ credential }: Identity, { name }: ToolCall, called: ToolAnswer | undefined): boolean {
     if (credential.kind !== 'bearer' || authorizationServers.length === 0) return false;
-    const isQuery = tools.get(name)?.operation.type === 'query';
+    const isQuery = tools.find(tool => tool.name === name)?.annotations?.readOnlyHint === true;
     const hasDoneNothing = isQuery || Object.values(called?.data ?? {}).every(value => value === null);
     return hasDoneNothing && (called?.errors ?? []).some(({ extensions }) => extensions?.code === 'UNAUTHENTICATED');
   }
+}
 
-  async function callTool(
-    { name, arguments: variables, onProgress }: ToolCall,
-    request: FastifyRequest,
-    identity: Identity,
-    signal: AbortSignal,
-  ): Promise<ToolAnswer | undefined> {
-    const tool = tools.get(name);
-    if (tool === undefined) return undefined;
-    const answer = await execute(tool, variables, request, identity, signal);
-    const jobs = answer.errors === undefined ? progress.startedBy(tool, variables) : undefined;
-    if (jobs === undefined || onProgress === undefined) return answer;
-    const disconnect = enter(identity);
-    if (disconnect === undefined) return answer;
-    // From now on it is limited as a stream.
-    stateOf(request.raw).release();
-    let last: JobState | undefined;
-    await progress.follow(jobs, identity, AbortSignal.any([signal, closing.signal]), state => {
-      last = state;
-      onProgress(state.finished ? 1 : (state.overallProgress ?? 0), messageOf(state));
-    });
-    disconnect();
-    return { ...answer, ...(last && { progress: last }) };
-  }
-
-  /** Undefined if the credential has too many connections: what a call has done must not be lost for its progress. */
-  function enter(identity: Identity): (() => void) | undefined {
-    try {
-      return subscriptions.enter(identity);
-    } catch {
-      return undefined;
-    }
-  }
+/** Executes the operations that agents call as tools. @param closing aborts when the gateway ends. */
+function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch, closing: AbortSignal) {
+  const byName = new Map(tools.map(tool => [tool.operation.name, tool]));
+  const { documentChecks, executor, budget, acceptedScopes } = subscriptions.deps;
 
   async function execute(
     tool: ToolOperation,
     variables: Readonly<Record<string, unknown>>,
-    request: FastifyRequest,
+    info: OperationInfo,
     identity: Identity,
     signal: AbortSignal,
   ): Promise<ToolAnswer> {
-    const { operation: info } = stateOf(request.raw);
     info.name = operationName(tool.operation.name);
     info.type = tool.operation.type;
     const operation = { ...tool.operation, variables };
-    const { documentChecks, executor, budget, acceptedScopes } = subscriptions.deps;
     const claim = budget.claim(identity);
     try {
       checkNames(tool, variables);
-      await documentChecks.checkOperation(
-        { ...identity, scope: acceptedScopes.turnOf(identity.scope) },
-        operation,
-        info,
-      );
+      const client = { ...identity, scope: acceptedScopes.turnOf(identity.scope) };
+      await documentChecks.checkOperation(client, operation, info);
       const { data, errors } = await executor.single(operation, identity, signal, info, claim);
       const { parts } = responseMessage({ data, ...(errors && { errors }) }, claim);
       return answerOf(tool, parts.join(''), variables);
@@ -184,6 +152,36 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
       claim.release();
     }
   }
+
+  /** @returns undefined for a tool that does not exist. */
+  return async (
+    { name, arguments: variables, onProgress }: ToolCall,
+    state: RequestState,
+    identity: Identity,
+    signal: AbortSignal,
+  ): Promise<ToolAnswer | undefined> => {
+    const tool = byName.get(name);
+    if (tool === undefined) return undefined;
+    const answer = await execute(tool, variables, state.operation, identity, signal);
+    const jobs = answer.errors === undefined ? progress.startedBy(tool, variables) : undefined;
+    if (jobs === undefined || onProgress === undefined) return answer;
+    let disconnect: () => void;
+    try {
+      disconnect = subscriptions.enter(identity);
+    } catch {
+      // The credential has too many connections. What the call has done must not be lost for its progress.
+      return answer;
+    }
+    // From now on it is limited as a stream.
+    state.release();
+    let last: JobState | undefined;
+    await progress.follow(jobs, identity, AbortSignal.any([signal, closing]), job => {
+      last = job;
+      onProgress(job.finished ? 1 : (job.overallProgress ?? 0), messageOf(job));
+    });
+    disconnect();
+    return { ...answer, ...(last && { progress: last }) };
+  };
 }
 
 /** The response to a call that was cancelled: no message of the protocol. */

@@ -1,3 +1,4 @@
+// What an operation selects, and where it uses its variables.
 import {
   type DocumentNode,
   type FieldNode,

@@ -1,3 +1,4 @@
+// What operators see and change at `ADMIN_PORT`.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config, Setting } from '../../config/config.js';

@@ -44,12 +44,8 @@ interface ResponseCacheDeps {
   readonly budget: MemoryBudget;
 }
 
-/** The response cache of `/graphql`. */
-export function createResponseCache(deps: ResponseCacheDeps) {
-  const { store, version, generations, telemetry, acceptedScopes, budget } = deps;
-  /** It changes with each purge of the scope, too. */
-  const versionOf = (scope: Scope) => version.current + generations.epochOf(scope);
-  const inFlight = new Map<ScopedKey, ResponseInFlight>();
+/** Sends cached responses, and counts their bytes until they are sent. */
+function createSender(budget: MemoryBudget) {
   /** Responses that are being sent: each is in memory once, however many clients it is sent to. */
   const sendings = new SharedClaims();
 
@@ -64,7 +60,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
     state.whenClosed(letGo);
   }
 
-  function sendCached(cached: CachedResponse, scope: Scope, state: RequestState): MaybePromise<true> {
+  return function sendCached(cached: CachedResponse, scope: Scope, state: RequestState): MaybePromise<true> {
     claimMemory(cached, scope, state);
     const { operation: name, outcome, untrusted, deprecated, documentId } = cached;
     Object.assign(state.operation, { name, type: 'query', outcome, untrusted, deprecated, documentId });
@@ -78,7 +74,16 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       response.end(body.at(-1));
       return true;
     });
-  }
+  };
+}
+
+/** The response cache of `/graphql`. */
+export function createResponseCache(deps: ResponseCacheDeps) {
+  const { store, version, generations, telemetry, acceptedScopes, budget } = deps;
+  /** It changes with each purge of the scope, too. */
+  const versionOf = (scope: Scope) => version.current + generations.epochOf(scope);
+  const inFlight = new Map<ScopedKey, ResponseInFlight>();
+  const sendCached = createSender(budget);
 
   /** Returns whether it sent a response: a cached one, or that of an equal request. If not, equal requests may wait for this one. */
   function respond(scope: Scope, state: RequestState, body: Buffer | undefined): MaybePromise<boolean> {
@@ -149,20 +154,8 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       }
       // A response that was made while the version changed belongs to neither version.
       const isOfVersion = started.version === versionOf(started.scope);
-      const cached: CachedResponse = {
-        headers: headersToStore(reply),
-        body: bytes.parts,
-        length: bytes.length,
-        compressed: {},
-        etag: `"${bytes.digest}"`,
-        operation: metadata.operation.name,
-        outcome: metadata.operation.outcome,
-        untrusted: metadata.operation.untrusted,
-        deprecated: metadata.operation.deprecated,
-        documentId: metadata.operation.documentId,
-        keepUntil: isOfVersion && Number.isFinite(metadata.cacheableUntil) ? metadata.cacheableUntil : 0,
-        generations: [...metadata.generations],
-      };
+      const keepUntil = isOfVersion && Number.isFinite(metadata.cacheableUntil) ? metadata.cacheableUntil : 0;
+      const cached = toCached(reply, bytes, metadata, keepUntil);
       if (cached.keepUntil > timeNow()) store.put(started.key, cached);
       started.settle(cached);
       // From now on `claimMemory` counts it.
@@ -170,6 +163,25 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       // Not hijacked before: until then, Fastify sends the error.
       return andThen(sendCached(cached, started.scope, state), () => reply.hijack());
     },
+  };
+}
+
+function toCached(
+  reply: FastifyReply,
+  bytes: ResponseBytes,
+  metadata: ResponseMetadata,
+  keepUntil: number,
+): CachedResponse {
+  const { name: operation, outcome, untrusted, deprecated, documentId } = metadata.operation;
+  return {
+    ...{ operation, outcome, untrusted, deprecated, documentId },
+    headers: headersToStore(reply),
+    body: bytes.parts,
+    length: bytes.length,
+    compressed: {},
+    etag: `"${bytes.digest}"`,
+    keepUntil,
+    generations: [...metadata.generations],
   };
 }
 

@@ -3,20 +3,10 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { ConfigurationError } from '../config/configuration-error.js';
-import { addVary, nothingHere, opensPage, Refused } from './web-safety.js';
+import { addVary, nothingHere, opensPage, pagePolicy, Refused } from './web-safety.js';
 
-/** Only files of the gateway's own origin, and nothing inline. For `connect-src`, 'self' includes WebSockets. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-  "form-action 'self'",
-].join('; ');
+/** Nothing inline. */
+const contentSecurityPolicy = pagePolicy("'self'", "style-src 'self'", "img-src 'self' data:", "font-src 'self'");
 
 /** The names of files in this folder contain a hash of their content. */
 const hashedFolder = 'assets';

@@ -19,6 +19,15 @@ export const safeHeaders: OutgoingHttpHeaders = {
   'cache-control': 'no-store',
 };
 
+/** The content security policy of a page: only what the gateway itself serves. For `connect-src`, 'self' includes WebSockets. */
+export const pagePolicy = (formAction: string, ...sources: readonly string[]): string =>
+  [
+    "default-src 'none'; script-src 'self'",
+    ...sources,
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+    `form-action ${formAction}`,
+  ].join('; ');
+
 /** `strict-transport-security` of each response over TLS: for a year, browsers use nothing else. */
 export const strictTransport = 'max-age=31536000; includeSubDomains';
 

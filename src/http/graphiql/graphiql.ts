@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { oncePerValue } from '../../lib/run.js';
-import { addVary, opensPage } from '../web-safety.js';
+import { addVary, opensPage, pagePolicy } from '../web-safety.js';
 
 const title = 'Market Intelligence Gateway';
 const path = '/graphql';
@@ -21,18 +21,8 @@ interface GraphiqlOptions {
 }
 
 // The editor writes style elements and style attributes as it goes, and its fonts and icons are data of its style sheet.
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "worker-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  'img-src data:',
-  'font-src data:',
-  "connect-src 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-  "form-action 'none'",
-].join('; ');
+const ownSources = ["worker-src 'self'", "style-src 'self' 'unsafe-inline'", 'img-src data:', 'font-src data:'];
+const contentSecurityPolicy = pagePolicy("'none'", ...ownSources);
 
 /** While a tab has the focus, the library that drags tabs shows it at the end of the row: the first click on it would be lost. */
 const ownStyle = '.graphiql-tab { transform: none !important }';

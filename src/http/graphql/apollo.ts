@@ -21,7 +21,7 @@ import { causeOf, errorsIn, maskError } from '../mask-error.js';
 import { type RequestState, stateOf } from '../request-state.js';
 import { type ResponseCache, sendParts } from '../response-cache/response-cache.js';
 import { acceptsParts, withoutParts } from '../web-safety.js';
-import { MultipartResponse, multipartResponse, partsContentType, sendInParts } from './parts.js';
+import { multipartResponse, type PartsSender, partsContentType } from './parts.js';
 import { keepResult, keptResult, serveApollo } from './route.js';
 
 export interface GraphqlRouteDeps {
@@ -95,7 +95,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
     send(reply, body, context) {
       const result = keptResult(body);
       const { data } = result as { data?: unknown };
-      if (data instanceof MultipartResponse) return sendInParts(reply, data, context?.metadata.claim);
+      if (typeof data === 'function') return data(reply);
       const bytes = data instanceof WrittenResponse ? data.bytes : responseBytes(result, context?.metadata.claim);
       if (bytes instanceof Error) throw bytes;
       return context === undefined || responseCache === undefined
@@ -119,7 +119,7 @@ class WrittenResponse {
 }
 
 /** A response of status 200 for Apollo, with something else in place of its data. */
-const inPlaceOfData = (data: WrittenResponse | MultipartResponse, headers = new HeaderMap()): GraphQLResponse => ({
+const inPlaceOfData = (data: WrittenResponse | PartsSender, headers = new HeaderMap()): GraphQLResponse => ({
   http: { headers },
   body: { kind: 'single', singleResult: { data: data as never } },
 });
@@ -214,7 +214,7 @@ function createApolloPlugin(
         async willSendResponse({ request, response, contextValue: { metadata } }) {
           if (response.body.kind !== 'single') return;
           const { singleResult: result } = response.body;
-          if (result.data instanceof MultipartResponse) return;
+          if (typeof result.data === 'function') return;
           request.http?.headers.set('accept', withoutParts(request.http.headers.get('accept')));
           // What is not written yet refuses the request.
           if (!(result.data instanceof WrittenResponse)) complete(result, metadata);

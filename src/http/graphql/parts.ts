@@ -5,7 +5,6 @@ import type { GraphQLError, GraphQLFormattedError } from 'graphql';
 import type { PlannedResult } from '../../graphql/executor/defer.js';
 import { responseBytes } from '../../graphql/response-text.js';
 import { joinBytes } from '../../lib/body.js';
-import type { Claim } from '../../lib/memory-budget.js';
 import { outcomeOfErrors } from '../../observability/operation-info.js';
 import { type ResponseMetadata, responseExtensions } from '../../observability/response-metadata.js';
 import { errorsIn } from '../mask-error.js';
@@ -13,28 +12,23 @@ import { stateOf } from '../request-state.js';
 
 /** Incremental delivery v0.2, as `acceptsParts` knows it. */
 export const partsContentType = 'multipart/mixed; boundary="-"; incrementalSpec=v0.2';
+const opening = Buffer.from('\r\n---');
+const partHead = Buffer.from('\r\ncontent-type: application/json; charset=utf-8\r\n\r\n');
+const closing = Buffer.from('--\r\n');
 
-/** A response in parts. It stands in place of the data of an ordinary response. */
-export class MultipartResponse {
-  readonly first: object;
-  readonly later: AsyncIterable<object>;
-  /** The last part, in place of one that cannot be sent. */
-  readonly failed: (error: unknown) => object;
+/**
+ * Sends each part of a response as soon as it is there and the client has read those before it. It stands in place of the data of an ordinary response.
+ * @throws QueryTooComplex, Overloaded, RateLimited where the first part cannot be sent. A later one is replaced by the error.
+ */
+export type PartsSender = (reply: FastifyReply) => FastifyReply;
 
-  constructor(first: object, later: AsyncIterable<object>, failed: (error: unknown) => object) {
-    this.first = first;
-    this.later = later;
-    this.failed = failed;
-  }
-}
-
-/** The parts of a result. The last part has the `extensions` of the whole response. @param format masks errors. */
+/** The response with the parts of a result. The last part has the `extensions` of the whole response. @param format masks errors. */
 export function multipartResponse(
   { data = null, errors }: PlannedResult,
   { pending, parts: later }: NonNullable<PlannedResult['deferred']>,
   metadata: ResponseMetadata,
   format: (errors: readonly GraphQLError[]) => readonly GraphQLFormattedError[],
-): MultipartResponse {
+): PartsSender {
   /** The member `errors`. */
   const formatted = (found: readonly GraphQLError[] = []) => {
     const all = format(found);
@@ -73,36 +67,22 @@ export function multipartResponse(
     const errors = formatted(errorsIn(error));
     return { completed: [...waiting].map(id => ({ id, ...errors })), hasNext: false };
   };
-  return new MultipartResponse(first, parts(), failed);
-}
-
-const opening = Buffer.from('\r\n---');
-const partHead = Buffer.from('\r\ncontent-type: application/json; charset=utf-8\r\n\r\n');
-const closing = Buffer.from('--\r\n');
-
-/**
- * Sends each part as soon as it is there and the client has read those before it.
- * @throws QueryTooComplex, Overloaded, RateLimited where the first part cannot be sent. A later one is replaced by the error.
- */
-export function sendInParts(
-  reply: FastifyReply,
-  { first, later, failed }: MultipartResponse,
-  claim: Claim | undefined,
-): FastifyReply {
-  // What was read stays counted, because later parts are made of it too.
-  const ofPart = claim?.another();
-  stateOf(reply.request.raw).whenClosed(() => ofPart?.release());
-  const bytesOf = (part: object) => joinBytes([partHead, ...responseBytes(part, ofPart).parts, opening]);
-  async function* chunks(): AsyncGenerator<Buffer> {
-    try {
-      for await (const part of later) yield bytesOf(part);
-    } catch (error) {
-      yield bytesOf(failed(error));
+  return reply => {
+    // What was read stays counted, because later parts are made of it too.
+    const ofPart = metadata.claim?.another();
+    stateOf(reply.request.raw).whenClosed(() => ofPart?.release());
+    const bytesOf = (part: object) => joinBytes([partHead, ...responseBytes(part, ofPart).parts, opening]);
+    async function* chunks(): AsyncGenerator<Buffer> {
+      try {
+        for await (const part of parts()) yield bytesOf(part);
+      } catch (error) {
+        yield bytesOf(failed(error));
+      }
+      yield closing;
     }
-    yield closing;
-  }
-  const stream = Readable.from(chunks(), { objectMode: false });
-  stream.unshift(joinBytes([opening, bytesOf(first)]));
-  // Proxies such as nginx would buffer the parts otherwise.
-  return reply.header('x-accel-buffering', 'no').send(stream);
+    const stream = Readable.from(chunks(), { objectMode: false });
+    stream.unshift(joinBytes([opening, bytesOf(first)]));
+    // Proxies such as nginx would buffer the parts otherwise.
+    return reply.header('x-accel-buffering', 'no').send(stream);
+  };
 }

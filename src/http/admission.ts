@@ -13,7 +13,7 @@ import type { Clients } from './limits/clients.js';
 import { type ConcurrencyLimit, FairCount } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
 import { monitoringPaths } from './monitoring/readiness.js';
-import { type BodyWatch, isExecution, type RequestState, readBody, type Stage } from './request-state.js';
+import { type BodyWatch, type Client, isExecution, type RequestState, readBody, type Stage } from './request-state.js';
 import { faultOf, hasBody } from './web-safety.js';
 
 /**
@@ -188,7 +188,7 @@ function createClientCount({ budget, limits, clients, teams }: RequestAdmissionD
    * @param state gets the headers that tell the client its limits; undefined for an operation on a connection, whose messages have no headers.
    * @throws RateLimited
    */
-  return (client: Pick<RequestState, 'address' | 'scope' | 'credential'>, state?: RequestState): MaybePromise<void> => {
+  return (client: Client, state?: RequestState): MaybePromise<void> => {
     const { address, scope, credential } = client;
     const refusal = budget.refusalFor(scope ?? networkOf(address));
     if (refusal !== undefined) throw refusal;

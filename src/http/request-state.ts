@@ -3,14 +3,13 @@ import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:h
 import type { FastifyRequest } from 'fastify';
 import type { Credential, Scope } from '../auth/credentials.js';
 import type { RateLimitUsage } from '../context.js';
-import type { ScopedKey } from '../data/cache/keys.js';
 import { Abandoned, type GatewayError } from '../errors.js';
 import { Chunks, joinBytes } from '../lib/body.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { normalizedUrl, pathOf } from '../lib/network.js';
 import type { MaybePromise } from '../lib/run.js';
 import type { OperationInfo, Span } from '../observability/operation-info.js';
-import type { CachedResponse, HeaderList } from './response-cache/store.js';
+import type { HeaderList, ResponseInFlight } from './response-cache/store.js';
 import { Refused } from './web-safety.js';
 
 /** The largest body of a request, in bytes. */
@@ -64,7 +63,7 @@ export class RequestState {
 
   /** Once someone reads it. */
   body: MaybePromise<Buffer | Error> | undefined;
-  /** Its execution, for whose result equal requests may wait in the response cache. */
+  /** Its execution, for whose result equal requests may wait. */
   flight: ResponseInFlight | undefined;
   /** Opens a WebSocket; undefined where that is not what is requested. */
   upgrade: ((request: FastifyRequest) => void) | undefined;
@@ -132,6 +131,9 @@ export class RequestState {
     for (const work of this.#onClose) work();
   }
 }
+
+/** Whose request, operation or connection it is. */
+export type Client = Pick<RequestState, 'address' | 'scope' | 'credential'>;
 
 /** Whether a request executes an operation that ends with its response. A browser that opens the page for people counts for a moment. */
 export const isExecution = ({ path, request: { method } }: RequestState) =>
@@ -202,16 +204,4 @@ export interface BodyWatch {
   /** @param bytes that the body takes so far. */
   grew(bytes: number): void;
   ended(): void;
-}
-
-/** An execution in flight. Equal requests of its scope may wait for its result. */
-export interface ResponseInFlight {
-  readonly scope: Scope;
-  readonly key: ScopedKey;
-  readonly version: string;
-  readonly result: Promise<CachedResponse | undefined>;
-  /** Whether an equal request waits or has waited for it. */
-  isShared: boolean;
-  /** @param response undefined: equal requests wait no longer. */
-  settle(response: CachedResponse | undefined): void;
 }

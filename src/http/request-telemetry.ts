@@ -22,7 +22,7 @@ import {
 import type { Telemetry } from '../observability/telemetry.js';
 import { clientConnectionOf, followRequest } from './connections.js';
 import { monitoringPaths } from './monitoring/readiness.js';
-import { type Handler, RequestState } from './request-state.js';
+import { type Client, type Handler, RequestState } from './request-state.js';
 import { strictTransport } from './web-safety.js';
 
 /** Gives each request and operation an id, and logs, counts and traces how it ended. */
@@ -30,9 +30,6 @@ export type RequestTelemetry = ReturnType<typeof createRequestTelemetry>;
 
 /** Follows a connection from its request on. It holds nothing of that request. */
 export type ConnectionTelemetry = ReturnType<RequestTelemetry['startConnection']>;
-
-/** The client of a request, for the log. */
-type Client = Pick<RequestState, 'address' | 'credential'>;
 
 /** What a client may call its request: nothing that could break a line of a log or a header. */
 const validRequestId = /^[\w.:+/=@-]{1,128}$/;
@@ -54,7 +51,7 @@ interface RequestTelemetryDeps {
 function createReports({ log, telemetry, names, teamOf, slowOperationMs }: RequestTelemetryDeps) {
   const reportUntrusted = createUntrustedReport(log, telemetry);
 
-  const logged = ({ address, credential }: Client) => ({
+  const logged = ({ address, credential }: Omit<Client, 'scope'>) => ({
     address,
     team: credential === undefined || credential instanceof Error ? undefined : teamOf(credential),
     member: loggedMember(credential),

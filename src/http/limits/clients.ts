@@ -15,7 +15,7 @@ import { andThen, type MaybePromise } from '../../lib/run.js';
 import { dayMs, iso } from '../../lib/time.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { ClientConnection, Connections } from '../connections.js';
-import { type RequestState, stateOf } from '../request-state.js';
+import { type Client, stateOf } from '../request-state.js';
 import type { RateLimits } from './rate-limits.js';
 
 const maxMinutes = 7 * 24 * 60;
@@ -36,9 +36,6 @@ type Restriction = z.output<typeof restriction>;
 
 /** Null for one that no gateway has written. */
 const stored = restriction.nullable().catch(null);
-
-/** Whose request, operation or connection it is. */
-type Client = Pick<RequestState, 'address' | 'scope' | 'credential'>;
 
 interface ClientsDeps {
   readonly redis: RedisClient | undefined;

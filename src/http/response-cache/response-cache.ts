@@ -14,16 +14,9 @@ import { withoutSessionIds } from '../../lib/network.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
 import { type ResponseMetadata, reportHeaders } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import {
-  isExecution,
-  type RequestState,
-  type ResponseInFlight,
-  readBody,
-  type Stage,
-  stateOf,
-} from '../request-state.js';
+import { isExecution, type RequestState, readBody, type Stage, stateOf } from '../request-state.js';
 import { acceptsParts, opensPage, withoutParts } from '../web-safety.js';
-import { type CachedResponse, type HeaderList, type ResponseCacheStore, represent } from './store.js';
+import { type CachedResponse, type HeaderList, type ResponseCacheStore, ResponseInFlight, represent } from './store.js';
 
 /** Headers that decide, besides `accept`, the body and the credential, what the response is. */
 const keyHeaders = ['content-type', 'origin', 'apollo-require-preflight', 'x-apollo-operation-name'] as const;
@@ -50,18 +43,18 @@ function createSender(budget: MemoryBudget) {
   const sendings = new SharedClaims();
 
   /** Counts the bytes until they are sent. @throws Overloaded, RateLimited */
-  function claimMemory(cached: CachedResponse, scope: Scope, state: RequestState): void {
+  function claimMemory(cached: CachedResponse, state: RequestState): void {
     if (cached.length < countThreshold) return;
     const { letGo } = sendings.hold(cached, () => {
-      const claim = budget.claim({ scope, address: state.address });
+      const claim = budget.claim(state);
       claim.reserveResponse(cached.length);
       return claim;
     });
     state.whenClosed(letGo);
   }
 
-  return function sendCached(cached: CachedResponse, scope: Scope, state: RequestState): MaybePromise<true> {
-    claimMemory(cached, scope, state);
+  return function sendCached(cached: CachedResponse, state: RequestState): MaybePromise<true> {
+    claimMemory(cached, state);
     const { operation: name, outcome, untrusted, deprecated, documentId } = cached;
     Object.assign(state.operation, { name, type: 'query', outcome, untrusted, deprecated, documentId });
     return andThen(represent(cached, state.request.headers), ({ status, headers, body }): true => {
@@ -95,7 +88,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       if (cached !== undefined) {
         // The service accepted this credential when the response was created.
         acceptedScopes.add(scope);
-        return sendCached(cached, scope, state);
+        return sendCached(cached, state);
       }
       // The client has hung up meanwhile.
       if (response.destroyed) return true;
@@ -103,7 +96,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       const shares = !acceptsParts(request.headers.accept);
       const orBegin = (isSent: boolean) => {
         if (isSent) return true;
-        const started = startFlight(scope, key, current);
+        const started = new ResponseInFlight(key, current);
         state.flight = started;
         if (shares && !inFlight.has(key)) {
           inFlight.set(key, started);
@@ -119,12 +112,12 @@ export function createResponseCache(deps: ResponseCacheDeps) {
     });
   }
 
-  async function shareResult({ result, scope }: ResponseInFlight, state: RequestState): Promise<boolean> {
+  async function shareResult({ result }: ResponseInFlight, state: RequestState): Promise<boolean> {
     const cached = await result;
     // If the execution failed or may write, or a write made its result stale, each request is executed.
     if (cached === undefined || !(await store.isValid(cached))) return false;
     telemetry.responseCacheHit('flight');
-    return sendCached(cached, scope, state);
+    return sendCached(cached, state);
   }
 
   /** Sends a cached response, or that of an equal request in flight; passes others on. @throws Overloaded, RateLimited where there is no memory for it */
@@ -145,15 +138,15 @@ export function createResponseCache(deps: ResponseCacheDeps) {
     /** Sends the response of an execution, and stores it for as long as its metadata allows. */
     finish(reply: FastifyReply, bytes: ResponseBytes, metadata: ResponseMetadata): MaybePromise<FastifyReply> {
       const state = stateOf(reply.request.raw);
-      const { flight: started } = state;
+      const { flight: started, scope } = state;
       const setsCookie = reply.hasHeader('set-cookie') || state.headers.includes('set-cookie');
       const isCacheable = reply.statusCode === 200 && !setsCookie;
-      if (started === undefined || !isCacheable) {
+      if (started === undefined || scope === undefined || !isCacheable) {
         started?.settle(undefined);
         return sendParts(reply, bytes);
       }
       // A response that was made while the version changed belongs to neither version.
-      const isOfVersion = started.version === versionOf(started.scope);
+      const isOfVersion = started.version === versionOf(scope);
       const keepUntil = isOfVersion && Number.isFinite(metadata.cacheableUntil) ? metadata.cacheableUntil : 0;
       const cached = toCached(reply, bytes, metadata, keepUntil);
       if (cached.keepUntil > timeNow()) store.put(started.key, cached);
@@ -161,7 +154,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       // From now on `claimMemory` counts it.
       metadata.claim?.release();
       // Not hijacked before: until then, Fastify sends the error.
-      return andThen(sendCached(cached, started.scope, state), () => reply.hijack());
+      return andThen(sendCached(cached, state), () => reply.hijack());
     },
   };
 }
@@ -214,14 +207,6 @@ const headersToStore = (reply: FastifyReply): HeaderList =>
   Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
     value === undefined || replaced.has(name) ? [] : [name, value],
   );
-
-function startFlight(scope: Scope, key: ScopedKey, version: string): ResponseInFlight {
-  let settle: ResponseInFlight['settle'] = () => {};
-  const result = new Promise<CachedResponse | undefined>(resolve => {
-    settle = resolve;
-  });
-  return { scope, key, version, result, isShared: false, settle };
-}
 
 /** In bytes. A shorter response is sent in one piece. */
 const streamThreshold = 64 * 1024;

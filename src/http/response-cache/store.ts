@@ -127,6 +127,24 @@ export interface CachedResponse extends Readonly<z.output<typeof head>> {
   readonly compressed: Partial<Record<Encoding, MaybePromise<Buffer>>>;
 }
 
+/** An execution in flight. Equal requests of its scope may wait for its result. */
+export class ResponseInFlight {
+  /** Whether an equal request waits or has waited for it. */
+  isShared = false;
+  /** Undefined: equal requests wait no longer. */
+  settle!: (response: CachedResponse | undefined) => void;
+  readonly result = new Promise<CachedResponse | undefined>(resolve => {
+    this.settle = resolve;
+  });
+  readonly key: ScopedKey;
+  readonly version: string;
+
+  constructor(key: ScopedKey, version: string) {
+    this.key = key;
+    this.version = version;
+  }
+}
+
 /** The signature, one line of JSON, then the body. */
 function pack({ body, compressed: _, length: __, ...rest }: CachedResponse, signer: Signer, name: string): Buffer {
   const line = `${JSON.stringify(rest)}\n`;

@@ -30,7 +30,7 @@ interface RequestAdmissionDeps {
   readonly telemetry: Pick<Telemetry, 'shed'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
-  readonly clients: Pick<Clients, 'refusalFor'>;
+  readonly clients: Pick<Clients, 'check'>;
   readonly teams: Pick<Reloadable<Pick<Teams, 'limitsOf'>>, 'current'>;
 }
 
@@ -50,7 +50,8 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   /** @throws Overloaded where this process has too much to do for new work of the client. */
   function checkLoad(client: MemoryClient): void {
     if (budget.isNearlyFull) throw shed('memory');
-    if (!inFlight.accepts(budget.ownerOf(client), maxInFlight)) throw shed('requests_in_flight');
+    const isFull = inFlight.running >= maxInFlight;
+    if (isFull && !inFlight.mayExceed(budget.ownerOf(client), maxInFlight)) throw shed('requests_in_flight');
   }
 
   /** @throws Overloaded, since many requests may have been allowed before their bodies arrived. */
@@ -190,15 +191,15 @@ function createClientCount({ budget, limits, clients, teams }: RequestAdmissionD
    */
   return (client: Client, state?: RequestState): MaybePromise<void> => {
     const { address, scope, credential } = client;
-    const refusal = budget.refusalFor(scope ?? networkOf(address));
-    if (refusal !== undefined) throw refusal;
-    return andThen(clients.refusalFor(client), restricted => {
-      if (restricted !== undefined) throw restricted;
-      return andThen(limits.count(address, scope, teams.current.limitsOf(credential)), verdict => {
-        if (verdict === undefined) return;
-        if (state !== undefined) setRateLimitHeaders(verdict, state);
-        if (verdict.isOver) throw rateLimited(verdict);
-      });
+    budget.check(scope ?? networkOf(address));
+    const count = () => limits.count(address, scope, teams.current.limitsOf(credential));
+    return andThen(andThen(clients.check(client), count), verdict => {
+      if (verdict === undefined) return;
+      if (state !== undefined) setRateLimitHeaders(verdict, state);
+      if (!verdict.isOver) return;
+      const { limit, resetSeconds } = verdict;
+      const message = `More than ${limit} requests in a minute; try again in ${resetSeconds} seconds`;
+      throw new RateLimited(message, undefined, resetSeconds);
     });
   };
 }
@@ -210,9 +211,4 @@ function setRateLimitHeaders(verdict: Verdict, state: RequestState): void {
   state.setHeader('ratelimit-remaining', remaining);
   state.setHeader('ratelimit-reset', resetSeconds);
   if (isOver) state.setHeader('retry-after', resetSeconds);
-}
-
-function rateLimited({ limit, resetSeconds }: Verdict): RateLimited {
-  const message = `More than ${limit} requests in a minute; try again in ${resetSeconds} seconds`;
-  return new RateLimited(message, undefined, resetSeconds);
 }

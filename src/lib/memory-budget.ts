@@ -91,11 +91,12 @@ export class MemoryBudget {
   }
 
   /**
-   * The error if a client must not start anything new, where the process may; undefined if the client may. What others of its network hold is no reason:
-   * a new client has the same network as one that makes up keys.
+   * Whether a client may start something new, where the process may. What others of its network hold is no reason: a new client has the same network as
+   * one that makes up keys.
+   * @throws RateLimited
    */
-  refusalFor(owner: string): RateLimited | undefined {
-    return (this.owners.get(owner) ?? 0) > this.bounds.perOwner * nearlyFull ? tooMuch() : undefined;
+  check(owner: string): void {
+    if ((this.owners.get(owner) ?? 0) > this.bounds.perOwner * nearlyFull) throw tooMuch();
   }
 
   /** A new claim, which counts nothing yet. */

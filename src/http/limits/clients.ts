@@ -6,7 +6,7 @@ import { type AcceptedScopes, hashOfKey, type Scope } from '../../auth/credentia
 import { lowerCase, type Teams } from '../../auth/teams.js';
 import type { Reloadable } from '../../config/values.js';
 import { createRedisGuard, type RedisClient } from '../../data/redis.js';
-import { type GatewayError, RateLimited } from '../../errors.js';
+import { RateLimited } from '../../errors.js';
 import { jsonValueOf } from '../../graphql/limits/bounds.js';
 import { timeNow } from '../../lib/clock.js';
 import { atMost, type MemoryBudget } from '../../lib/memory-budget.js';
@@ -192,18 +192,18 @@ export function createClients(deps: ClientsDeps) {
     /** Whether a client is blocked that is at no address now. */
     isBlocked: (client: Omit<Client, 'address'>) => restrictionOf(names.ofCredential(client))?.requestsPerMinute === 0,
 
-    /** The error that refuses a request of a restricted client, if any. */
-    refusalFor(client: Client): MaybePromise<GatewayError | undefined> {
+    /** Counts a request of a client that is slowed. @throws RateLimited for one that is blocked, or sends too many. */
+    check(client: Client): MaybePromise<void> {
       names.note(client);
       const restriction = restrictions.known.size === 0 ? undefined : restrictionOf(names.of(client));
-      if (restriction === undefined) return undefined;
+      if (restriction === undefined) return;
       const { id, requestsPerMinute, until, reason } = restriction;
-      const refuse = (seconds: number) =>
+      const refusal = (seconds: number) =>
         new RateLimited(`${reason} (try again in ${seconds} seconds)`, undefined, seconds);
-      if (requestsPerMinute === 0) return refuse(Math.ceil((until - timeNow()) / 1_000));
-      return andThen(limits.countClient(id, requestsPerMinute), verdict =>
-        verdict?.isOver ? refuse(verdict.resetSeconds) : undefined,
-      );
+      if (requestsPerMinute === 0) throw refusal(Math.ceil((until - timeNow()) / 1_000));
+      return andThen(limits.countClient(id, requestsPerMinute), verdict => {
+        if (verdict?.isOver) throw refusal(verdict.resetSeconds);
+      });
     },
 
     /** Restricts a client. @returns the restriction; undefined if the name or the order is not valid. */

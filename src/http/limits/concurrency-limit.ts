@@ -28,8 +28,8 @@ export class FairCount {
   /** Those that began beyond the limit. */
   #beyond = 0;
 
-  accepts(client: string, limit: number): boolean {
-    if (this.running < limit) return true;
+  /** Whether one more of a client may run where as many run as the limit allows. */
+  mayExceed(client: string, limit: number): boolean {
     const own = this.#runningOf.get(client) ?? 0;
     const clients = this.#runningOf.size + (own === 0 ? 1 : 0);
     return own < limit / clients && this.#beyond < limit * maxBeyond;
@@ -37,8 +37,8 @@ export class FairCount {
 
   /** @returns what ends it, which may be called again; undefined where it is refused. */
   begin(client: string, limit: number): (() => void) | undefined {
-    if (!this.accepts(client, limit)) return undefined;
     const isBeyond = this.running >= limit;
+    if (isBeyond && !this.mayExceed(client, limit)) return undefined;
     if (isBeyond) this.#beyond += 1;
     this.#change(client, 1);
     let hasEnded = false;

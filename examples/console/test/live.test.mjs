@@ -75,6 +75,76 @@ check('a row that the pointer or the focus is on does not move; an update of a l
   await rows().filter({ hasText: 'changed' }).filter({ hasText: 'updated' }).waitFor();
 });
 
+check('an open event stays as it is while it is updated, and its link finds it afterwards', async () => {
+  await openMonitor();
+  const { _id, title } = post('Read while it changes', { summary: 'As it was' });
+  await page.getByRole('button', { name: title }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('As it was').waitFor();
+  const link = page.url();
+  on.sandbox.touchEvent(_id, { title: 'Changed since', summary: 'As it is' });
+  await dialog.getByText('There is a newer version of this event.').waitFor();
+  for (const text of [title, 'As it was']) await dialog.getByText(text).waitFor();
+  await dialog.getByRole('button', { name: 'Show it' }).click();
+  await dialog.getByText('As it is').waitFor();
+  await dialog.getByRole('heading', { name: 'Changed since' }).waitFor();
+  assert.equal(await dialog.getByText('newer version').count(), 0);
+  await page.goBack();
+  await dialog.waitFor({ state: 'hidden' });
+  // An old link of a version, of an event that is not in the list, and one that knows only the event.
+  for (const address of [`${link}&search=copper`, `${on.origin}/?event=${_id}&severity=0`]) {
+    await page.goto(address);
+    await dialog.getByText('As it is').waitFor();
+    await dialog.getByRole('heading', { name: 'Changed since' }).waitFor();
+  }
+});
+
+check('while the service is silent, the page says how old its data is', async t => {
+  t.after(() => on.sandbox.forget());
+  await openMonitor();
+  on.sandbox.tell({ path: /./, status: 503 });
+  await page
+    .locator('header')
+    .getByText(/^Data is \d+ (s|min) old$/)
+    .waitFor();
+  assert.equal(await page.getByText('Live', { exact: true }).count(), 0);
+  on.sandbox.forget();
+  await page.getByRole('status').filter({ hasText: 'Live' }).waitFor();
+  on.complaints.length = 0;
+});
+
+check('a search that failed while the service was away is tried again by itself', async t => {
+  t.after(() => on.sandbox.forget());
+  await page.goto(`${on.origin}/markets`);
+  on.sandbox.tell({ path: /./, status: 503 });
+  await page.getByPlaceholder('A word of its name').fill('bear');
+  await page.getByRole('alert').waitFor();
+  on.sandbox.forget();
+  await page.getByRole('alert').waitFor({ state: 'hidden' });
+  on.complaints.length = 0;
+});
+
+check(
+  'a market that was not opened yet is opened by its number, and a discovery says which number it is for',
+  async () => {
+    await page.evaluate(() => localStorage.clear());
+    await page.goto(`${on.origin}/markets`);
+    await page.getByPlaceholder('A word of its name').fill('packaging');
+    const field = page.getByLabel(/^Number of Sustainable Packaging/);
+    await field.fill('5');
+    await field.press('Enter');
+    await page.waitForURL(/markets\/5$/);
+    await page.getByText(/^Number 5 · /).waitFor();
+    await page.getByRole('link', { name: 'Ask a question' }).click();
+    await page.getByLabel('Which companies do you look for?').fill('Who folds boxes?');
+    await page.getByRole('button', { name: 'Ask' }).click();
+    const number = page.getByLabel('Number of the market that gets the companies');
+    assert.equal(await number.inputValue(), '5');
+    await page.locator('datalist option[label^="5: Sustainable"]').waitFor({ state: 'attached' });
+    await page.getByRole('button', { name: 'Start over' }).click();
+  },
+);
+
 check('what is typed into the search is one step of the history', async () => {
   await openMonitor();
   const box = page.getByRole('searchbox', { name: 'Search events' });
@@ -223,6 +293,21 @@ check(
   },
 );
 
+check('after a review, the company says so without a reload', async () => {
+  await page.goto(`${on.origin}/markets/2`);
+  const row = page.locator('tbody tr').first();
+  const reviewIs = async decision => {
+    await row.getByRole('button').click();
+    await page.getByRole('dialog').getByRole('definition').filter({ hasText: decision }).waitFor();
+    await page.getByRole('button', { name: 'Close' }).click();
+  };
+  await reviewIs(/^Include$/);
+  await row.getByRole('checkbox').check();
+  await page.getByRole('button', { name: 'Exclude 1 company' }).click();
+  await page.getByText('1 company excluded.').waitFor();
+  await reviewIs(/^Exclude$/);
+});
+
 check(
   'an export says that it has the best 500 of 1,200, all that match come first, and a file offers the same',
   async () => {
@@ -267,6 +352,10 @@ check(
     await page.getByRole('dialog').getByRole('button', { name: 'Include all' }).click();
     await page.getByText('All 48 companies included.').waitFor();
     await page.getByRole('button', { name: 'Publish' }).click();
+    await page
+      .getByRole('dialog')
+      .getByText(/48 companies were found.* nobody has reviewed, are left out/)
+      .waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click();
     await page.getByRole('progressbar').first().waitFor();
     await page.reload();

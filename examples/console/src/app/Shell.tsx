@@ -1,7 +1,8 @@
 import { useReactiveVar } from '@apollo/client/react';
 import { Link, Outlet } from '@tanstack/react-router';
+import { oldOperations } from '../graphql/links';
 import { type Connection, connection } from '../graphql/socket';
-import { Heading } from '../ui';
+import { formatSpan, Heading, useNow } from '../ui';
 import { Account, SignInButton } from './Account';
 import styles from './Shell.module.css';
 import { session, useViewer } from './session';
@@ -47,9 +48,21 @@ const WORDS: Record<Exclude<Connection, 'idle'>, string> = {
   refused: 'Sign in for live updates',
 };
 
-/** Whether live updates arrive. Nothing if the screen has none. */
+/** Whether live updates arrive, and, while the service does not respond, how old the data is: the gateway says so. Nothing if the screen has no updates. */
 function ConnectionBadge() {
   const state = useReactiveVar(connection);
+  const old = useReactiveVar(oldOperations);
+  const now = useNow(old.size > 0);
+  if (old.size > 0)
+    return (
+      <span
+        className={`muted ${styles.badge}`}
+        data-state="old"
+        title="The service does not respond. It is tried again by itself."
+      >
+        Data is {formatSpan(now - Math.min(...old.values()))} old
+      </span>
+    );
   if (state === 'idle') return null;
   return (
     <span className={`muted ${styles.badge}`} data-state={state} role="status">

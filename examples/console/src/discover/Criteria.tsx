@@ -77,21 +77,20 @@ export function Criteria({ criteria, market, change, start, starting, error }: C
           value={criteria.count ?? ''}
           onChange={({ target }) => change({ ...criteria, count: Number(target.value) || null })}
         />
-        <label htmlFor="market">
-          Market that gets the companies
-          {known.length > 0 ? (
-            <select id="market" name="marketId" defaultValue={market} required>
-              <option value="">Choose one</option>
-              {known.map(each => (
-                <option key={each.id} value={each.id}>
-                  {each.name}
-                </option>
-              ))}
-            </select>
-          ) : (
-            <input id="market" name="marketId" placeholder="its number" pattern="[0-9]+" required />
-          )}
-        </label>
+        <Field
+          label="Number of the market that gets the companies"
+          name="marketId"
+          defaultValue={market}
+          list="markets"
+          placeholder="choose one that you have opened, or type it"
+          pattern="[0-9]+"
+          required
+        />
+        <datalist id="markets">
+          {known.map(({ id, name }) => (
+            <option key={id} value={id} label={`${id}: ${name}`} />
+          ))}
+        </datalist>
       </div>
       <div className="row">
         <Button

@@ -124,7 +124,9 @@ function Discovery({ id, alreadyRunning }: { id: string; alreadyRunning: boolean
   if (!market?.name) return <Problems error={error} retry={refetch} />;
   return (
     <section className="panel stack" aria-label="Discovery">
-      <h2>{market.name}</h2>
+      <h2>
+        {market.name}, market {id}
+      </h2>
       {alreadyRunning && <p>A discovery was running already. Your criteria were not used; this is its progress.</p>}
       {jobs.state?.jobs.length === 0 && <p>No discovery has run for this market. Ask a question to begin one.</p>}
       <Jobs {...jobs} />

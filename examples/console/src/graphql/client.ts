@@ -3,8 +3,8 @@ import { GraphQL17Alpha9Handler } from '@apollo/client/incremental';
 import { RemoveTypenameFromVariablesLink } from '@apollo/client/link/remove-typename';
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { cache } from './cache';
-import { isUnreachable, RETRY_MS } from './errors';
-import { outlivesSession, requestIds, resumes, sessionEnds, staleness, trustedDocuments } from './links';
+import { isRetryable, RETRY_MS } from './errors';
+import { oldOperations, outlivesSession, requestIds, resumes, sessionEnds, staleness, trustedDocuments } from './links';
 import { socket } from './socket';
 
 const isSubscription = ({ operationType }: ApolloLink.Operation) => operationType === 'subscription';
@@ -12,7 +12,7 @@ const isSubscription = ({ operationType }: ApolloLink.Operation) => operationTyp
 export const client = new ApolloClient({
   cache,
   dataMasking: true,
-  clientAwareness: { name: 'console', version: '1.0.0' },
+  clientAwareness: { name: 'console', version: '2.0.0' },
   // Reads the parts of `@defer` as the gateway sends them.
   incrementalHandler: new GraphQL17Alpha9Handler(),
   link: ApolloLink.from([
@@ -32,10 +32,15 @@ export const client = new ApolloClient({
   },
 });
 
-/** Reads again what failed without a network. */
+/** Reads again what failed without a network or while the service did not respond, and what is old for that. */
 function readAgain(): void {
-  for (const query of client.getObservableQueries('active')) {
-    if (isUnreachable(query.getCurrentResult().error)) void query.refetch();
+  const queries = [...client.getObservableQueries('active')];
+  // What is not on the screen any more is old for nobody.
+  const old = [...oldOperations()].filter(([name]) => queries.some(({ queryName }) => queryName === name));
+  if (old.length < oldOperations().size) oldOperations(new Map(old));
+  for (const query of queries) {
+    const { error } = query.getCurrentResult();
+    if ((error && isRetryable(error)) || old.some(([name]) => name === query.queryName)) void query.refetch();
   }
 }
 socket.on('connected', readAgain);

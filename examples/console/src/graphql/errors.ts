@@ -1,7 +1,7 @@
 import { CombinedGraphQLErrors, type ErrorLike } from '@apollo/client';
 import type { GatewayErrorCode, GatewayErrorExtensions } from '../../../../docs/gateway-errors';
 
-/** What failed without a network is tried again after this time. */
+/** What failed for something that may pass is tried again after this time. */
 export const RETRY_MS = 10_000;
 
 /** Whether there is no response of the gateway at all. */

@@ -45,14 +45,19 @@ export const outlivesSession = new RetryLink({
   },
 });
 
-/** Names of the operations whose last response had older data, because the service did not respond. */
-export const staleOperations = makeVar<ReadonlySet<string>>(new Set());
+/** When the operations that get only older data, because the service does not respond, had newer data. */
+export const oldOperations = makeVar<ReadonlyMap<string, number>>(new Map());
+const lastFresh = new Map<string, number>();
 
 export const staleness = eachResult((result, { operationName: name = '' }) => {
-  const before = staleOperations();
-  const stale = 'extensions' in result && result.extensions?.stale === true;
-  if (before.has(name) !== stale)
-    staleOperations(new Set([...before].filter(other => other !== name).concat(stale ? name : [])));
+  const errors = 'errors' in result ? (result.errors ?? []) : [];
+  const isSilent = errors.some(({ extensions }) => /^UPSTREAM_(TIMEOUT|UNAVAILABLE)$/.test(String(extensions?.code)));
+  const isStale = 'extensions' in result && result.extensions?.stale === true;
+  const isOld = isStale || (isSilent && lastFresh.has(name));
+  if (!isOld) lastFresh.set(name, Date.now());
+  const others = [...oldOperations()].filter(([other]) => other !== name);
+  if (isOld || oldOperations().has(name))
+    oldOperations(new Map(isOld ? [...others, [name, lastFresh.get(name) ?? Date.now()]] : others));
   return result;
 });
 

@@ -1,6 +1,6 @@
 import type { ErrorLike } from '@apollo/client';
 import { useState } from 'react';
-import { isUnreachable, RETRY_MS } from './errors';
+import { isRetryable, RETRY_MS } from './errors';
 
 type FetchMore = (options: { variables: { after: string | null | undefined } }) => Promise<{ error?: ErrorLike }>;
 
@@ -9,13 +9,13 @@ interface PageInfo {
   readonly endCursor: string | null;
 }
 
-/** Reads the next page of a list. After an error it waits for the user, or, without a network, for some time, so that it does not ask without end. */
+/** Reads the next page of a list. After an error it waits for the user, or, if that may pass, for some time, so that it does not ask without end. */
 export function useNextPage(fetchMore: FetchMore, pageInfo: PageInfo | undefined) {
   const [{ reading, error }, setState] = useState<{ reading: boolean; error?: ErrorLike }>({ reading: false });
   const retry = () => setState({ reading: false });
   const end = (error?: ErrorLike) => {
     setState({ reading: false, error });
-    if (isUnreachable(error)) setTimeout(retry, RETRY_MS);
+    if (error && isRetryable(error)) setTimeout(retry, RETRY_MS);
   };
   const read = () => {
     setState({ reading: true });

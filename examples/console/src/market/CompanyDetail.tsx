@@ -31,7 +31,7 @@ const CompanyDocument = graphql(`
         esg reviewStatus
         events(first: 20, filter: { from: $from, severity: null, likelihood: null }) {
           totalCount
-          edges { impact { severity likelihood } node { id title lastUpdated } }
+          edges { impact { severity likelihood } node { nodeId id title lastUpdated } }
         }
       }
     }
@@ -82,12 +82,12 @@ export function CompanyDetail({ id, domain, onClose }: CompanyDetailProps) {
                 {company.events ? formatCount(company.events.totalCount, 'event') : 'Events'} in {DAYS} days
               </h2>
               <ul className="stack">
-                {company.events?.edges.map(({ impact, node: { id, title, lastUpdated } }) => (
+                {company.events?.edges.map(({ impact, node: { nodeId, id, title, lastUpdated } }) => (
                   <li key={id} className={styles.impact}>
                     <Score name="Severity" value={impact?.severity} />
                     <Score name="Likelihood" value={impact?.likelihood} />
                     <span>
-                      <Link to="/" search={{ days: DAYS, event: id, at: lastUpdated ?? undefined }}>
+                      <Link to="/" search={{ days: DAYS, event: id, version: nodeId }}>
                         {title}
                       </Link>{' '}
                       <small>{formatTime(lastUpdated)}</small>

@@ -46,7 +46,7 @@ export function MarketPage() {
       <header>
         <Heading>{market.name}</Heading>
         <p className="muted">
-          {words(market.reviewStatus ?? '')} · {formatCompanies(market.companyCount ?? 0)} · created{' '}
+          Number {id} · {words(market.reviewStatus ?? '')} · {formatCompanies(market.companyCount ?? 0)} · created{' '}
           {formatDate(market.dateCreated)}
         </p>
         <p>{market.description ?? market.subtitle}</p>
@@ -109,7 +109,7 @@ function Unpublished({ id, companyCount, onChange }: UnpublishedProps) {
             label="Publish"
             className="primary"
             title="Publish this market?"
-            text="This takes some minutes. Companies that are not included are left out."
+            text={`This takes some minutes. ${formatCompanies(companyCount)} were found. The service does not tell before how many of them a review has included: those that it has excluded, and those that nobody has reviewed, are left out.`}
             onConfirm={async () => {
               const { data } = await publish();
               // There are new jobs to follow.

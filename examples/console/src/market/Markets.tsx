@@ -10,16 +10,17 @@ const SuggestDocument = graphql(`query SuggestMarkets($keyword: String!) { sugge
 /** Finds a market by a word. The service has no list of markets and names only, so those that the user has opened are remembered. */
 export function Markets() {
   const { ids, markets, error, loading, refetch } = useRecentMarkets();
-  const navigate = useNavigate();
   const [keyword, setKeyword] = useState<string>();
   const suggestions = useQuery(SuggestDocument, { variables: { keyword: keyword ?? '' }, skip: !keyword });
   const names = suggestions.data?.suggestMarkets ?? [];
   return (
     <div className="stack">
       <Heading>Markets</Heading>
-      <Form className="panel stack" error={suggestions.error}>
+      <section className="panel stack" aria-label="Search">
         <h2>What is the market about?</h2>
-        <SearchBox name="keyword" label="A word of its name" value={keyword} onChange={setKeyword} />
+        <Form className="stack" error={suggestions.error}>
+          <SearchBox name="keyword" label="A word of its name" value={keyword} onChange={setKeyword} />
+        </Form>
         {suggestions.data && names.length === 0 && (
           <p>
             No market has this in its name.{' '}
@@ -35,12 +36,10 @@ export function Markets() {
               {name}
             </Link>
           ) : (
-            <p key={name}>
-              {name} <small>Not opened yet: its owner can tell you its number.</small>
-            </p>
+            <OpenByNumber key={name} name={name} />
           );
         })}
-      </Form>
+      </section>
       <h2>Your recent markets</h2>
       {loading && <Skeleton lines={4} />}
       <Problems error={error} retry={refetch} />
@@ -61,10 +60,24 @@ export function Markets() {
           </li>
         ))}
       </ul>
-      <Form className="row" onSubmit={form => navigate({ to: '/markets/$id', params: { id: String(form.get('id')) } })}>
-        <input name="id" aria-label="Number of a market" placeholder="Number of a market" pattern="[0-9]+" required />
-        <button type="submit">Open</button>
-      </Form>
+      <OpenByNumber />
     </div>
+  );
+}
+
+/** Opens a market that is not remembered. @param name of it, if it is known. */
+function OpenByNumber({ name }: { name?: string }) {
+  const navigate = useNavigate();
+  const label = name ? `Number of ${name}` : 'Number of a market';
+  return (
+    <Form className="row" onSubmit={form => navigate({ to: '/markets/$id', params: { id: String(form.get('id')) } })}>
+      {name && (
+        <span>
+          {name} <small>You have not opened it yet. Its owner can tell you its number:</small>
+        </span>
+      )}
+      <input name="id" aria-label={label} placeholder={name ? 'Its number' : label} pattern="[0-9]+" required />
+      <button type="submit">Open</button>
+    </Form>
   );
 }

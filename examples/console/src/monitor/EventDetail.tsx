@@ -1,53 +1,61 @@
 import { useFragment, useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
 import { graphql } from '../gql';
-import type { EventDetailQuery } from '../gql/graphql';
-import { Button, ExternalLink, Facts, formatTime, Modal, Problems, Skeleton, words } from '../ui';
-import { Score } from './EventRow';
+import type { EventContentFragment as Event } from '../gql/graphql';
+import { Button, ExternalLink, Facts, formatTime, Modal, Problems, Skeleton, useLast, words } from '../ui';
+import { type Row, Score } from './EventRow';
 import styles from './Monitor.module.css';
 import type { EventSearch } from './search';
 
-/** The service cannot read one event, so this reads the events that were updated at the same time. */
+/** A version is found at once, an event alone only by a search. What was updated since comes in its newest version. */
 const EventDetailDocument = graphql(`
-  query EventDetail($at: DateOrDateTime!) {
-    events(first: 100, filter: { from: $at, to: $at, severity: null, likelihood: null }) {
-      edges {
-        node {
-          id title summary
-          timestamps { published recordedStart recordedEnd projectedStart projectedEnd }
-          alertTypes { name rationale }
-          affectedDatapoints { name subject direction quantity { operator values unit } }
-          impactedEntities { name impact { likelihood severity rationale } }
-          references { id title url }
-          ...EventSources @defer
-        }
-      }
-    }
+  query EventDetail($id: ID!, $version: ID!, $isVersion: Boolean!) {
+    node(nodeId: $version) @include(if: $isVersion) { ... on Event { nodeId ...EventContent } }
+    event(id: $id) @skip(if: $isVersion) { nodeId ...EventContent }
+  }
+`);
+
+const EventContentDocument = graphql(`
+  fragment EventContent on Event {
+    nodeId id title summary lastUpdated
+    timestamps { published recordedStart recordedEnd projectedStart projectedEnd }
+    alertTypes { name rationale }
+    affectedDatapoints { name subject direction quantity { operator values unit } }
+    impactedEntities { name impact { likelihood severity rationale } }
+    references { id title url }
+    ...EventSources @defer
   }
 `);
 
 /** Each observation is a call of its own to the service: it arrives later. */
 const EventSourcesDocument = graphql(`
   fragment EventSources on Event {
-    id
+    nodeId
     references { id observation { id title content sourceService publishedAt } }
   }
 `);
 
-type Event = NonNullable<EventDetailQuery['events']>['edges'][number]['node'];
-
 interface EventDetailProps {
   readonly id: string;
-  readonly lastUpdated: string;
+  /** The version that was opened. Undefined: any. */
+  readonly version: string | undefined;
+  /** The version in the list, and how to show it. Undefined: the list does not have the event. */
+  readonly newest: Row | undefined;
+  readonly show: (() => void) | undefined;
   /** Show the events beside this one. Undefined: there is none. */
   readonly previous: (() => void) | undefined;
   readonly next: (() => void) | undefined;
   readonly onClose: () => void;
 }
 
-export function EventDetail({ id, lastUpdated, previous, next, onClose }: EventDetailProps) {
-  const { data, error, loading, refetch } = useQuery(EventDetailDocument, { variables: { at: lastUpdated } });
-  const event = data?.events?.edges.find(({ node }) => node.id === id)?.node;
+export function EventDetail({ id, version, newest, show, previous, next, onClose }: EventDetailProps) {
+  const { data, error, loading, refetch } = useQuery(EventDetailDocument, {
+    variables: { id, version: version ?? '', isVersion: version !== undefined },
+  });
+  const from = data?.event ?? (data?.node?.__typename === 'Event' ? data.node : null);
+  const read = useFragment({ fragment: EventContentDocument, fragmentName: 'EventContent', from });
+  const event = useLast(read.complete ? read.data : null);
+  const isOld = event && newest && Date.parse(newest.lastUpdated ?? '') > Date.parse(event.lastUpdated ?? '');
   return (
     <Modal drawer title={event?.title ?? 'Event'} onClose={onClose}>
       <div className="stack">
@@ -57,14 +65,19 @@ export function EventDetail({ id, lastUpdated, previous, next, onClose }: EventD
         </div>
         <Problems error={error} retry={refetch} />
         {!event && loading && <Skeleton lines={10} />}
-        {!event && data?.events && <p className="empty">This event has changed since. Open it again from the list.</p>}
-        {event && <Content event={event} lastUpdated={lastUpdated} />}
+        {isOld && (
+          <div className="problems" role="status">
+            <p>There is a newer version of this event.</p>
+            <Button label="Show it" onClick={show} />
+          </div>
+        )}
+        {event && <Content event={event} />}
       </div>
     </Modal>
   );
 }
 
-function Content({ event, lastUpdated }: { event: Event; lastUpdated: string }) {
+function Content({ event }: { event: Event }) {
   const { published, recordedStart, recordedEnd, projectedStart, projectedEnd } = event.timestamps;
   const rankOf = ({ impact }: Event['impactedEntities'][number]) =>
     (impact?.severity ?? -1) * 10 + (impact?.likelihood ?? -1);
@@ -72,7 +85,7 @@ function Content({ event, lastUpdated }: { event: Event; lastUpdated: string }) 
     Happened: spanOf(recordedStart, recordedEnd),
     Expected: spanOf(projectedStart, projectedEnd),
     Published: published && formatTime(published),
-    Updated: formatTime(lastUpdated),
+    Updated: formatTime(event.lastUpdated),
   };
   return (
     <>
@@ -132,7 +145,7 @@ function Named({ filter, name, text }: { filter: EventSearch; name: string; text
 }
 
 function Sources({ event }: { event: Event }) {
-  const { data } = useFragment({ fragment: EventSourcesDocument, from: { __typename: 'Event', id: event.id } });
+  const { data } = useFragment({ fragment: EventSourcesDocument, from: { __typename: 'Event', nodeId: event.nodeId } });
   return (
     <ul className="stack">
       {event.references.map(({ id, title, url }) => {

@@ -7,24 +7,27 @@ import styles from './Monitor.module.css';
 
 const EventRowDocument = graphql(`
   fragment EventRow on Event {
-    id title lastUpdated severity likelihood
+    nodeId id title lastUpdated severity likelihood
     alertTypes { name }
     impactedEntities { name }
   }
 `);
 
+/** A version of an event in a list. */
+export type Row = { nodeId: string; id: string; lastUpdated: string | null } & FragmentType<EventRowFragment>;
+
 interface EventRowProps {
-  readonly event: FragmentType<EventRowFragment>;
+  readonly event: Row;
   /** What a live update has made of it. */
   readonly mark: 'new' | 'updated' | undefined;
-  readonly open: (id: string, lastUpdated: string) => void;
+  readonly open: () => void;
 }
 
-/** One event in the feed. It shows each new version of the event as soon as the page has it. */
+/** One event in the feed. */
 export function EventRow({ event, mark, open }: EventRowProps) {
   const { data, complete } = useFragment({ fragment: EventRowDocument, from: event });
   if (!complete) return null;
-  const { id, title, lastUpdated, severity, likelihood, alertTypes, impactedEntities } = data;
+  const { title, lastUpdated, severity, likelihood, alertTypes, impactedEntities } = data;
   const namesOf = (list: readonly { name: string }[]) => list.map(({ name }) => name).join(', ');
   return (
     <li className={styles.event} data-mark={mark}>
@@ -32,12 +35,7 @@ export function EventRow({ event, mark, open }: EventRowProps) {
       <span data-wide="">
         <Score name="Likelihood" value={likelihood} />
       </span>
-      <Button
-        label={title ?? 'Event without a title'}
-        className={`link cover ${styles.title}`}
-        disabled={!lastUpdated}
-        onClick={() => lastUpdated && open(id, lastUpdated)}
-      />
+      <Button label={title ?? 'Event without a title'} className={`link cover ${styles.title}`} onClick={open} />
       <small>{namesOf(alertTypes)}</small>
       <small data-wide="">{namesOf(impactedEntities)}</small>
       <small>

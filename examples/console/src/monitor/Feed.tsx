@@ -1,12 +1,10 @@
-import type { FragmentType } from '@apollo/client';
 import { useQuery } from '@apollo/client/react';
 import { useRef, useState } from 'react';
 import { graphql } from '../gql';
-import type { EventRowFragment } from '../gql/graphql';
 import { useNextPage } from '../graphql/useNextPage';
 import { Button, formatCount, Problems, Skeleton, whenVisible } from '../ui';
 import { EventDetail } from './EventDetail';
-import { EventRow } from './EventRow';
+import { EventRow, type Row } from './EventRow';
 import styles from './Monitor.module.css';
 import { listFilter, updatesFilter, useEventSearch } from './search';
 import { useEventUpdates } from './useEventUpdates';
@@ -16,7 +14,7 @@ const EventsDocument = graphql(`
     events(first: 25, after: $after, filter: $filter) {
       totalCount
       updatesCursor @include(if: $isFirst)
-      edges { node { id lastUpdated ...EventRow } }
+      edges { node { nodeId id lastUpdated ...EventRow } }
       pageInfo { hasNextPage endCursor }
     }
   }
@@ -29,8 +27,6 @@ interface FeedProps {
   readonly onUpdate: () => void;
 }
 
-type Row = { id: string; lastUpdated: string | null } & FragmentType<EventRowFragment>;
-
 /** The list of events. New ones arrive above it, unless the user has paused it, reads further down, or is about to use a row, which must not move. */
 export function Feed({ total, onUpdate }: FeedProps) {
   const { search, change } = useEventSearch();
@@ -41,19 +37,19 @@ export function Feed({ total, onUpdate }: FeedProps) {
   const [paused, setPaused] = useState(false);
   const [arrived, setArrived] = useState<readonly Row[]>([]);
   const [waiting, setWaiting] = useState<readonly Row[]>([]);
-  /** Ids of the listed events that have a new version. */
-  const [updated, setUpdated] = useState<ReadonlySet<string>>(new Set());
+  /** New versions of the events in the list, by id. */
+  const [updated, setUpdated] = useState<ReadonlyMap<string, Row>>(new Map());
 
   const listed = data?.events?.edges.map(({ node }) => node) ?? [];
-  const rows = withoutRepeats([...arrived, ...listed]);
+  const rows = withoutRepeats([...arrived, ...listed]).map(row => updated.get(row.id) ?? row);
   const added = withoutRepeats(waiting).filter(({ id }) => !rows.some(row => row.id === id));
 
   useEventUpdates(updatesFilter(search), data?.events?.updatesCursor, {
-    // Several events can arrive before the page is rendered again. One of the list changes in place: the cache has its new version.
+    // Several events can arrive before the page is rendered again. One of the list changes in place.
     onEvent(event) {
       onUpdate();
-      if (listed.some(({ id }) => id === event.id)) {
-        setUpdated(others => new Set([...others, event.id]));
+      if (rows.some(({ id }) => id === event.id)) {
+        setUpdated(others => new Map(others).set(event.id, event));
         return;
       }
       // A range in the past gets no new events.
@@ -85,8 +81,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
   const count = total ?? data?.events?.totalCount;
   const place = rows.findIndex(({ id }) => id === search.event);
   /** Shows an event in place of another. It takes the place in the history, too, so that Back closes the details. */
-  const move = (row: Row | undefined) =>
-    row?.lastUpdated ? () => change({ event: row.id, at: row.lastUpdated ?? undefined }, true) : undefined;
+  const move = (row: Row | undefined) => row && (() => change({ event: row.id, version: row.nodeId }, true));
 
   return (
     <section aria-label="Events" aria-busy={loading}>
@@ -111,7 +106,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
             key={row.id}
             event={row}
             mark={arrived.includes(row) ? 'new' : updated.has(row.id) ? 'updated' : undefined}
-            open={(event, at) => change({ event, at })}
+            open={() => change({ event: row.id, version: row.nodeId })}
           />
         ))}
       </ol>
@@ -119,14 +114,16 @@ export function Feed({ total, onUpdate }: FeedProps) {
       {!loading && data?.events && rows.length === 0 && <p className="empty">No event matches these filters.</p>}
       <Problems error={next.error} retry={next.retry} />
       {next.canRead && !loading && <div ref={whenVisible(next.read)} />}
-      {search.event && search.at && (
+      {search.event && (
         <EventDetail
           key={search.event}
           id={search.event}
-          lastUpdated={search.at}
+          version={search.version}
+          newest={rows[place]}
+          show={move(rows[place])}
           previous={move(rows[place - 1])}
           next={place < 0 ? undefined : move(rows[place + 1])}
-          onClose={() => change({ event: undefined, at: undefined }, true)}
+          onClose={() => change({ event: undefined, version: undefined }, true)}
         />
       )}
     </section>

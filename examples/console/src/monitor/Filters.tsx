@@ -29,7 +29,7 @@ export function Filters() {
   const [readFacets, facets] = useLazyQuery(EventFacetsDocument);
   const { alertTypes, affectedDatapoints, impactedEntities, ...others } = search;
   const open = () => readFacets({ variables: { filter: windowFilter(others) } });
-  const { days, event, at, ...active } = search;
+  const { days, event, version, ...active } = search;
   return (
     <Form className="row filters" label="Filters" error={facets.error}>
       {data?.capabilities.eventSearch !== false && (

@@ -1,5 +1,4 @@
 import { Heading } from '../ui';
-import { StaleNotice } from '../ui/StaleNotice';
 import { Feed } from './Feed';
 import { Filters } from './Filters';
 import { Histogram } from './Histogram';
@@ -18,7 +17,6 @@ export function Monitor() {
         <Heading>Monitor</Heading>
         <Filters />
       </div>
-      <StaleNotice />
       <div className={styles.plots}>
         <Histogram plot={plots?.histogram} error={error} retry={retry} />
         <Matrix scores={plots?.cells?.scores} />

@@ -18,9 +18,9 @@ export const eventSearch = reader({
   affectedDatapoints: texts,
   impactedEntities: texts,
   search: text,
-  /** The event whose details are shown, and its `lastUpdated`. */
+  /** The event whose details are shown, and the `nodeId` of the version that was opened. */
   event: text,
-  at: time,
+  version: text,
 });
 
 export type EventSearch = ReturnType<typeof eventSearch>;
@@ -41,7 +41,16 @@ export function useEventSearch() {
 }
 
 /** The filter without a range of time, as `eventUpdates` takes it. */
-export function updatesFilter({ days, from, to, severity, likelihood, event, at, ...names }: EventSearch): EventFilter {
+export function updatesFilter({
+  days,
+  from,
+  to,
+  severity,
+  likelihood,
+  event,
+  version,
+  ...names
+}: EventSearch): EventFilter {
   return {
     ...names,
     severity: severity === undefined ? null : { min: severity, max: severity },

@@ -1,20 +1,25 @@
-import type { FragmentType } from '@apollo/client';
-import { useSubscription } from '@apollo/client/react';
+import { useQuery, useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
-import type { EventFilter, EventRowFragment } from '../gql/graphql';
-import { isRetryable } from '../graphql/errors';
+import type { EventFilter } from '../gql/graphql';
+import { isRetryable, RETRY_MS } from '../graphql/errors';
+import type { Row } from './EventRow';
 
 const EventUpdatesDocument = graphql(`
   subscription EventUpdates($filter: EventFilter, $after: String) {
     eventUpdates(filter: $filter, after: $after) {
       cursor gap
-      event { id lastUpdated ...EventRow }
+      event { nodeId id lastUpdated ...EventRow }
     }
   }
 `);
 
+/** A subscription is silent without news and without a service: this hears of the second. */
+const EventServiceDocument = graphql(
+  `query EventService($filter: EventFilter) { events(first: 1, filter: $filter) { totalCount } }`,
+);
+
 interface Listener {
-  readonly onEvent: (event: { id: string; lastUpdated: string | null } & FragmentType<EventRowFragment>) => void;
+  readonly onEvent: (event: Row) => void;
   /** Updates may be missing: read the list again. */
   readonly onGap: () => void;
 }
@@ -24,6 +29,7 @@ interface Listener {
  * where it was: see `resumes` in `graphql/links.ts`.
  */
 export function useEventUpdates(filter: EventFilter, after: string | undefined, { onEvent, onGap }: Listener): void {
+  useQuery(EventServiceDocument, { variables: { filter }, fetchPolicy: 'no-cache', pollInterval: RETRY_MS });
   const { restart } = useSubscription(EventUpdatesDocument, {
     variables: { filter, after },
     skip: after === undefined,

@@ -21,7 +21,7 @@ FROM debian:bookworm-slim@sha256:96e378d7e6531ac9a15ad505478fcc2e69f371b10f5cdf8
 ARG REVISION
 LABEL org.opencontainers.image.title="market-intelligence-gateway" \
   org.opencontainers.image.description="One GraphQL schema over a market research and event-intelligence REST service" \
-  org.opencontainers.image.version="1.0.0" \
+  org.opencontainers.image.version="2.0.0" \
   org.opencontainers.image.revision="$REVISION"
 RUN apt-get update && apt-get install -y --no-install-recommends libatomic1 && rm -rf /var/lib/apt/lists/*
 COPY --from=build /usr/local/bin/node /usr/local/bin/node

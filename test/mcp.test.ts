@@ -922,7 +922,7 @@ describe('a request', () => {
         instructions: expect.stringContaining('Market research'),
         ttlMs: 300_000,
         cacheScope: 'private',
-        _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'market-intelligence-gateway', version: '1.0.0' } },
+        _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'market-intelligence-gateway', version: '2.0.0' } },
       },
     ]);
   });

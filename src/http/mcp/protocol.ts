@@ -92,7 +92,7 @@ const parametersFit = new Map<unknown, (message: Message) => boolean>([
 
 function createServer(host: ToolHost, isStream: boolean): Server {
   const server = new Server(
-    { name: 'market-intelligence-gateway', version: '1.0.0' },
+    { name: 'market-intelligence-gateway', version: '2.0.0' },
     {
       capabilities: { tools: {} },
       instructions,

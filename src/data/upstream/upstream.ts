@@ -35,23 +35,8 @@ export function createUpstream(
   tracing?: Tracing,
 ) {
   const { timeoutMs } = options;
-  const destinations = createDestinations(options, wire);
-  /** The circuit breakers of each endpoint family: one for each scope, so that a client whose calls fail blocks no one else. */
-  const families = new Map<string, PerScope<Breaker>>();
-  const budget: ByteBudget = { left: bodyBudgetBytes };
+  const { targetOf, openBreakers, close } = createTargets(options, telemetry, wire);
   const retryBudgets = perScope(() => new RetryBudget());
-
-  /** @throws NotConfigured */
-  function targetOf(request: UpstreamRequest, scope: Scope | 'none'): Target {
-    const { family, address } = request;
-    const destination = destinations.get(address);
-    if (destination === undefined) throw new NotConfigured(addressVariables[address]);
-    const breakers = families.get(family) ?? perScope(scope => new Breaker(family, scope, telemetry));
-    families.set(family, breakers);
-    const limits = { bodyBytes: boundsOf(request).bytes, budget };
-    const shared = { breaker: breakers.memo(scope), limits, refusalKey: `${scope} ${family}` };
-    return { family, address, ...destination, ...shared, times: [], works: false };
-  }
 
   /**
    * Makes the calls of a batch. Each waits in the bulkhead, is guarded by the circuit breaker of its scope at its endpoint family, and is retried once if
@@ -76,7 +61,7 @@ export function createUpstream(
     const onAbort = () => abortAll(new Abandoned('The caller no longer needs the reply'));
     signal?.addEventListener('abort', onAbort);
 
-    function close(): void {
+    function end(): void {
       clearTimeout(deadline);
       signal?.removeEventListener('abort', onAbort);
       for (const target of targets) reportCalls(telemetry, target);
@@ -91,7 +76,7 @@ export function createUpstream(
       isAccepted: false,
       leave() {
         running -= 1;
-        if (running === 0) close();
+        if (running === 0) end();
       },
     };
     for (const [index, request] of calls.requests.entries()) {
@@ -107,7 +92,7 @@ export function createUpstream(
       }
     }
     batch.retryBudget.earn(running);
-    if (running === 0) close();
+    if (running === 0) end();
     else if (signal?.aborted) onAbort();
     else for (const call of started) call?.enterBulkhead();
     return { abort: (index: number, reason: Error) => started[index]?.abort(reason) };
@@ -126,6 +111,29 @@ export function createUpstream(
         const receiver: Receiver<T> = { resolve: (_, value) => resolve(value), reject: (_, error) => reject(error) };
         sendBatch({ requests: [request], auth, read: (_, reply) => read(reply), receiver }, signal);
       }),
+    openBreakers,
+    close,
+  };
+}
+
+/** Where calls go, and what those to one place share. */
+function createTargets(options: UpstreamOptions, telemetry: Telemetry, wire: Dispatcher | undefined) {
+  const destinations = createDestinations(options, wire);
+  /** The circuit breakers of each endpoint family: one for each scope, so that a client whose calls fail blocks no one else. */
+  const families = new Map<string, PerScope<Breaker>>();
+  const budget: ByteBudget = { left: bodyBudgetBytes };
+  return {
+    /** @throws NotConfigured */
+    targetOf(request: UpstreamRequest, scope: Scope | 'none'): Target {
+      const { family, address } = request;
+      const destination = destinations.get(address);
+      if (destination === undefined) throw new NotConfigured(addressVariables[address]);
+      const breakers = families.get(family) ?? perScope(scope => new Breaker(family, scope, telemetry));
+      families.set(family, breakers);
+      const limits = { bodyBytes: boundsOf(request).bytes, budget };
+      const shared = { breaker: breakers.memo(scope), limits, refusalKey: `${scope} ${family}` };
+      return { family, address, ...destination, ...shared, times: [], works: false };
+    },
     /** For how many credentials a circuit breaker is open, by endpoint family that was called. */
     openBreakers: (): Readonly<Record<string, number>> =>
       Object.fromEntries([...families].map(([family, breakers]) => [family, openOf(breakers)])),

@@ -111,7 +111,7 @@ function greeting(
     `Market Intelligence Gateway: ${address}/graphql${graphiql}`,
     ...(mcp.operations === undefined ? [] : [`Tools for agents (MCP): ${address}/mcp`]),
     ...(adminPort === undefined ? [] : [`Probes and metrics: ${address.replace(/:\d+$/, `:${adminPort}`)}/metrics`]),
-    ...(sandbox?.greeting(address) ?? []),
+    ...(sandbox?.greeting(address, staticDir === undefined ? '' : `${address}/markets/`) ?? []),
   ];
   return `${lines.join('\n')}\n`;
 }

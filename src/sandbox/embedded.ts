@@ -42,11 +42,11 @@ export async function embedSandbox<S extends Settings>(config: S, options?: Sand
     demoKey: keys.find(({ eventsMonitor }) => eventsMonitor)?.key,
     warning:
       'The embedded sandbox runs: all data is invented, and a request to localhost without a credential uses its demo key',
-    /** What is printed below the addresses of the gateway. */
-    greeting: (address: string): readonly string[] => [
+    /** What is printed below the addresses of the gateway. @param markets as `contentOf` says. */
+    greeting: (address: string, markets: string): readonly string[] => [
       '',
       'UPSTREAM_BASE_URL is not set: a sandbox of the service is running. Requests without a credential use its first key.',
-      ...contentOf(sandbox),
+      ...contentOf(sandbox, markets),
       '',
       'Try:',
       `  curl -s ${address}/graphql -H 'content-type: application/json' -d '{"query":"{ events(first: 2) { totalCount nodes { title references { observation { title } } } } }"}'`,

@@ -37,11 +37,14 @@ export interface Sandbox extends Controls {
   close(): Promise<void>;
 }
 
-/** The keys, users and markets of a sandbox, as the lines that people see at a start. */
-export const contentOf = ({ demo: { keys, users }, data }: Pick<Sandbox, 'demo' | 'data'>): readonly string[] => [
+/** The keys, users and markets of a sandbox, as the lines that people see at a start. @param markets stands before the number of a market: the address of its page, if there is one. */
+export const contentOf = (
+  { demo: { keys, users }, data }: Pick<Sandbox, 'demo' | 'data'>,
+  markets = '',
+): readonly string[] => [
   ...keys.map(({ key, description }) => `  key     ${key}  ${description}`),
   ...users.map(({ email, password }) => `  user    ${email}  password ${password}`),
-  ...data.markets.map(({ record }) => `  market  ${record.id}  ${record.name} (${record.review_status})`),
+  ...data.markets.map(({ record }) => `  market  ${markets}${record.id}  ${record.name} (${record.review_status})`),
 ];
 
 /** Starts the service of the specification as a server with invented data. */

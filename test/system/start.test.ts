@@ -143,12 +143,12 @@ test('prints its address as localhost, and the keys, users and markets of the sa
   expect(lines[0]).toBe(`Front end: http://localhost:${port}/`);
   expect(lines[1]).toContain(`http://localhost:${port}/graphql`);
   expect(lines.filter(line => line.startsWith('market '))).toEqual([
-    'market  1  Industrial Components Suppliers Europe (published)',
-    'market  2  Cold Chain Logistics DACH (published)',
-    'market  3  Battery Materials Refiners (published)',
-    'market  4  Industrial Cleaning Services Benelux (reviewing)',
-    'market  5  Sustainable Packaging Start-ups (draft)',
-    'market  6  Contract Electronics Manufacturers (draft)',
+    `market  http://localhost:${port}/markets/1  Industrial Components Suppliers Europe (published)`,
+    `market  http://localhost:${port}/markets/2  Cold Chain Logistics DACH (published)`,
+    `market  http://localhost:${port}/markets/3  Battery Materials Refiners (published)`,
+    `market  http://localhost:${port}/markets/4  Industrial Cleaning Services Benelux (reviewing)`,
+    `market  http://localhost:${port}/markets/5  Sustainable Packaging Start-ups (draft)`,
+    `market  http://localhost:${port}/markets/6  Contract Electronics Manufacturers (draft)`,
   ]);
   for (const expected of [/^key .*demo-key-subscribed/, /^user .*ada@team\.example/]) {
     expect(lines).toContainEqual(expect.stringMatching(expected));

@@ -87,13 +87,14 @@ const rules = {
     }
   },
 
-  /** (b) The same ten seconds after the service has applied a write that was never answered, also where its gateway has died: nothing is cached meanwhile. */
+  /** (b) The same ten seconds after the service has applied a write that was never answered, also where its gateway has died: nothing is cached meanwhile.
+   * Not where the service had answered nothing of its credential to that gateway: what a stranger sends makes nothing stale before it is accepted. */
   *'no read has data from before an unanswered write'(fleet) {
     for (const { read, market, version } of versionsRead(fleet.clients)) {
       const isMissed = call =>
         call.version > version && call.path.includes(`/${market}/`) && call.appliedAt < read.at - 10_000;
       const missed = fleet.service.calls.find(isMissed);
-      if (missed && !fleet.had(/redis|Paused|clock|connections/, missed.at - 10_000, read.at))
+      if (missed && !fleet.had(/redis|Paused|clock|connections/, missed.at - 10_000, read.at) && isKnown(fleet, missed))
         yield { ...shown(read), version, missed };
     }
   },
@@ -231,5 +232,14 @@ const versionsRead = ({ requests }) =>
     .flatMap(read =>
       [...read.text.matchAll(/"\w m(\d+) v(\d+)"/g)].map(([, market, version]) => ({ read, market, version })),
     );
+
+/** Whether a gateway, as it runs now, called for this credential a second before. */
+const isKnown = ({ taken, service }, { account, gateway, at }) => {
+  const ends = taken.filter(step => /gateway(IsKilled|Restarts)/.test(step.do) && step.at < at);
+  const startedAt = ends.at(-1)?.at ?? 0;
+  return service.calls.some(
+    call => call.account === account && call.gateway === gateway && call.at > startedAt && call.at < at - 1_000,
+  );
+};
 
 const canRead = ({ clients }, account) => account !== 'u' || clients.credential('u').session?.endedAt === undefined;

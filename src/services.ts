@@ -11,9 +11,7 @@ import { countOf, describeChange, Reloadable, type Secret } from './config/value
 import type { Services } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { localGenerations, sharedGenerations } from './data/cache/generations.js';
-import { localPollStore } from './data/polling/poll-store.js';
-import { createPolling } from './data/polling/polling.js';
-import { redisPollStore } from './data/polling/redis-poll-store.js';
+import { createPolling, openPollStore } from './data/polling/polling.js';
 import { connectRedis, databaseOf, faultsOfRedis, firstContact, followClock, patient } from './data/redis.js';
 import { fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
 import { createSigner } from './data/signer.js';
@@ -98,8 +96,7 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   const generations = shared === undefined ? localGenerations() : sharedGenerations(shared);
   const sealer = createSealer(config.sessionSecrets);
   const intervalMs = config.pollIntervalMs;
-  const store = shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
-  const polling = createPolling({ store, intervalMs, telemetry, acceptedScopes });
+  const polling = createPolling({ store: openPollStore(shared, intervalMs), intervalMs, telemetry, acceptedScopes });
   const report = (error: unknown) => log.error({ err: error }, 'The outcome of an export could not be recorded');
   const exports = await openExports(config, { redis: patientRedis, signer, sealer, telemetry, report }, seams);
   const scopeOf = createScoper(config.sessionSecrets[0]);

@@ -13,8 +13,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Scope } from '../../auth/credentials.js';
 import { RateLimited } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
-import { staleIntervals } from './poll-store.js';
+import type { SharedStore } from '../shared-store.js';
+import { localPollStore, type PollStore, staleIntervals } from './poll-store.js';
 import { Poller, type PollerDeps, type Watched } from './poller.js';
+import { redisPollStore } from './redis-poll-store.js';
 import type { Snapshot } from './state-message.js';
 import type { TopicSubscription } from './topic.js';
 
@@ -23,6 +25,10 @@ export type Polling = ReturnType<typeof createPolling>;
 
 /** How many different things one scope may watch through this process. Each costs one call per interval. */
 const defaultMaxWatched = 1_000;
+
+/** Where pollers share claims and states. @param shared undefined: this gateway is alone. */
+export const openPollStore = (shared: SharedStore | undefined, intervalMs: number): PollStore =>
+  shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
 
 export function createPolling(given: Omit<PollerDeps, 'gateway'>, maxWatched = defaultMaxWatched) {
   const { intervalMs, store } = given;

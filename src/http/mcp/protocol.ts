@@ -13,6 +13,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
+import { version } from '../../observability/metrics.js';
 import { Refused } from '../web-safety.js';
 import { summaryOf, type ToolAnswer } from './answer.js';
 
@@ -92,7 +93,7 @@ const parametersFit = new Map<unknown, (message: Message) => boolean>([
 
 function createServer(host: ToolHost, isStream: boolean): Server {
   const server = new Server(
-    { name: 'market-intelligence-gateway', version: '2.0.0' },
+    { name: 'market-intelligence-gateway', version },
     {
       capabilities: { tools: {} },
       instructions,

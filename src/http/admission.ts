@@ -92,6 +92,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
    * What has arrived in one turn of the event loop goes on together: the processor runs each step for one request after the other, with the code of that
    * step in its caches. A request alone waits for no other.
    */
+  // `async`, because the promise of `timers/promises` is no `Promise` of the realm in which Jest runs a test, and its errors would be lost there.
   const restOfTurn = sharedRun(async () => nextTurn());
 
   /** The second stage. */

@@ -117,8 +117,8 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, 
     ofTopClient: () => countValues([...open], ({ address }) => [networkOf(address)])[0]?.count ?? 0,
 
     /**
-     * Passes the upgrades for which `claims` is true to `take`, which then owns the socket. Every other upgrade is ignored, as HTTP allows (RFC 9110, 7.8): its request is answered like any other. Both
-     * happen after all earlier requests have been answered.
+     * Passes the upgrades for which `claims` is true to `take`, which then owns the socket. Every other upgrade is ignored, as HTTP
+     * allows (RFC 9110, 7.8): its request is answered like any other. Both happen after all earlier requests have been answered.
      */
     claimUpgrades(claims: Upgrades['claims'], take: Upgrades['take']): void {
       upgrades = { claims, take };

@@ -227,7 +227,8 @@ export class Watches {
       if (!isKept) controller.abort();
       signal.throwIfAborted();
     };
-    const isTaken = async (delivery: Delivery): Promise<boolean> => {
+    /** Returns whether the endpoint took it. */
+    const deliver = async (delivery: Delivery): Promise<boolean> => {
       const { status, isTaken } = await this.#send(state, delivery);
       const lastDelivery = { at: iso(timeNow()), status };
       await save({ lastDelivery, ...(isTaken && { cursor: delivery.cursor, pending: null }) });
@@ -239,7 +240,7 @@ export class Watches {
     let pause = retryMs.first;
     /** Returns whether there is no more; false as soon as the endpoint does not take something. */
     const sendAll = async (): Promise<boolean> => {
-      if (state.pending !== null && !(await isTaken(state.pending))) return false;
+      if (state.pending !== null && !(await deliver(state.pending))) return false;
       pause = retryMs.first;
       for await (const { key, cursor, gap, change } of this.#deps.follow(subject, state.cursor, credential)(auth)) {
         if (change === undefined && !gap) await save({ cursor });
@@ -249,7 +250,7 @@ export class Watches {
           const pending = { id, cursor, body };
           // Before it is sent, so that another gateway would send the same.
           await save({ pending, latest: { id, key } });
-          if (!(await isTaken(pending))) return false;
+          if (!(await deliver(pending))) return false;
         }
       }
       return true;

@@ -266,7 +266,7 @@ export class Clients {
     await pause(500 + 200 * listener.via);
   }
 
-  /** Renews a watch with a cursor that it has stored, perhaps not the last one, or begins another one. It renews nothing once the fleet is quiet. */
+  /** Renews a watch with a cursor that it has stored, perhaps not the last one, or begins another one. It renews nothing once the fleet is quiet, nor shortly before. */
   async #watch(listener) {
     const gateway = this.pick(listener.via + listener.connections);
     const send = (what, variables) =>
@@ -276,7 +276,9 @@ export class Clients {
     if (id === undefined) {
       await send('register', {});
       listener.watch = (await send('begin', { after: cursor })).body?.data?.watchEvents?.watch.id;
-    } else if (!(now() >= this.fleet.quietFrom)) {
+      // To another watch, the changes of this one have other names.
+      listener.cursors = [];
+    } else if (!(now() > this.fleet.quietFrom - 10_000)) {
       const { body } = await send('renew', { id, after: cursors.at(-1 - (connections % 3)) ?? cursor });
       if (body?.errors?.[0].extensions.code === 'NOT_FOUND') listener.watch = undefined;
     }

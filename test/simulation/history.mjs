@@ -46,8 +46,9 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
     if (step.do === 'write') step.racesAfterMs = random() < 0.5 ? below(60) : undefined;
     if (step.do === 'write') step.what = pick(['start', 'publish', 'review', 'review']);
     if (step.do === 'listen') step.first = pick([1, 3, 100]);
-    // Watches are in the corpus. Of random histories with them, one in forty still breaks a rule.
-    if (step.do === 'listen') step.transport = pick(['sse', 'ws', 'pull', 'both']);
+    if (step.do === 'listen') step.transport = pick(['sse', 'ws', 'pull', 'both', 'watch']);
+    // A session may have no endpoints.
+    if (step.transport === 'watch' && step.account === 'u') step.account = 'a';
     if (step.do === 'followJobs') step.transport = pick(['sse', 'ws']);
     if (step.do === 'followJobs') step.phase = pick(['DISCOVERY', 'PUBLISH']);
     if (step.do === 'drop') step.isEnd = random() < 0.3;

@@ -123,7 +123,13 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
       await run('HDEL', indexKey, () => redis.hdel(indexKey, id));
       await run('UNLINK', keyOf(id), () => redis.unlink(keyOf(id)));
     },
-    claim: id => takeClaim(redis, claimKeyOf(id), holder, claimMs, runOn(claimKeyOf(id))),
+    async claim(id) {
+      if (await run('EXISTS', keyOf(id), () => redis.exists(keyOf(id))))
+        return takeClaim(redis, claimKeyOf(id), holder, claimMs, runOn(claimKeyOf(id)));
+      // Redis has evicted it: what nobody can renew or stop has ended.
+      await this.remove(id);
+      return false;
+    },
     release: id => releaseClaim(redis, claimKeyOf(id), holder, runOn(claimKeyOf(id))),
   };
 }

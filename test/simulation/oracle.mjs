@@ -1,7 +1,7 @@
 // What must be true of every history, whatever fails. Each rule reads only what clients, the service and the receiver of exports saw, and which faults
 // there were. A rule that a fault suspends says so.
 import { createHmac } from 'node:crypto';
-import { rulesOfFairWeather, shown } from './fair-weather.mjs';
+import { isKnown, rulesOfFairWeather, shown } from './fair-weather.mjs';
 
 /** @returns the violations: the rule, and what breaks it. */
 export function judge(fleet) {
@@ -232,14 +232,5 @@ const versionsRead = ({ requests }) =>
     .flatMap(read =>
       [...read.text.matchAll(/"\w m(\d+) v(\d+)"/g)].map(([, market, version]) => ({ read, market, version })),
     );
-
-/** Whether a gateway, as it runs now, called for this credential a second before. */
-const isKnown = ({ taken, service }, { account, gateway, at }) => {
-  const ends = taken.filter(step => /gateway(IsKilled|Restarts)/.test(step.do) && step.at < at);
-  const startedAt = ends.at(-1)?.at ?? 0;
-  return service.calls.some(
-    call => call.account === account && call.gateway === gateway && call.at > startedAt && call.at < at - 1_000,
-  );
-};
 
 const canRead = ({ clients }, account) => account !== 'u' || clients.credential('u').session?.endedAt === undefined;

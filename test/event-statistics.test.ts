@@ -305,6 +305,56 @@ describe('an event', () => {
   );
 });
 
+describe('names that no event has', () => {
+  const list = `query ($filter: EventFilter) { events(filter: $filter) { totalCount } }`;
+  const readAll = (filter: object, headers: object) =>
+    gateway.query(
+      `query ($filter: EventFilter) { eventStatistics(filter: $filter) { counted } }`,
+      { filter },
+      { ...headers },
+    );
+  const warned = (extensions: { warnings?: { argument: string }[] } | undefined) =>
+    extensions?.warnings?.map(({ argument }) => argument);
+  const filter = { alertTypes: ['Fire', 'Fyre'], affectedDatapoints: ['Price'], impactedEntities: ['Nobody', 'STEEL'] };
+  const unknown = ['filter.alertTypes.1', 'filter.impactedEntities.0'];
+  let keys = 0;
+  const newClient = () => ({ 'x-api-key': `client-${++keys}` });
+
+  test('are warned of where their client has read all events, without another call', async () => {
+    world.list = Array.from({ length: 150 }, (_, index) => event(index, null));
+    const [client, other] = [newClient(), newClient()];
+    // Nothing is known yet.
+    expect((await gateway.query(list, { filter: { ...filter, search: 'early' } }, client)).extensions).toBeUndefined();
+    await readAll({}, client);
+    service.calls.length = 0;
+    const { data, extensions } = await gateway.query(list, { filter }, client);
+    expect(data.events.totalCount).toBe(150);
+    expect(warned(extensions)).toEqual(unknown);
+    expect(extensions.warnings[0].message).toMatch(/^None of the 150 events .*"Fyre"/);
+    expect(service.calls.length).toBe(1);
+    expect((await gateway.query(list, { filter }, other)).extensions).toBeUndefined();
+    // Other scores, and another range, may have other names.
+    for (const more of [{ severity: { min: 0 } }, range])
+      expect((await gateway.query(list, { filter: { ...filter, ...more } }, client)).extensions).toBeUndefined();
+  });
+
+  test.each([
+    ['selects by name', {}, { alertTypes: ['Fire'] }],
+    ['selects by text', {}, { search: 'some' }],
+    ['counts only the newest', range, range, 900],
+    ['has an event that cannot be read', {}, {}, 2, [{ ...event(1, null), id: 7 as unknown as string }]],
+    ['counts none', {}, {}, 0],
+  ])('are not told from others by statistics that %s', async (_, more, read, count = 2, strays: Listed[] = []) => {
+    const client = newClient();
+    world.list = Array.from({ length: count }, (_, index) => event(index + 10, count > 2 ? index / 2 : null));
+    world.strays = strays;
+    await readAll(read, client);
+    const { errors, extensions } = await gateway.query(list, { filter: { ...filter, ...more } }, client);
+    world.strays = [];
+    expect([errors, extensions]).toEqual([undefined, undefined]);
+  });
+});
+
 test('refuses a range with too many buckets before any call', async () => {
   const { errors } = await statistics('HOUR', { from: '2020-01-01', to: '2026-01-01' });
   expect(errors?.[0]).toMatchObject({ extensions: { code: 'BAD_USER_INPUT', argument: 'interval' } });

@@ -20,6 +20,7 @@ import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { type RedisServer, startRedis } from './support/redis.js';
+import { overSse } from './support/streams.js';
 import { until, untilLater } from './support/until.js';
 
 const env = { POLL_INTERVAL_MS: '200', SESSION_SECRET: 's'.repeat(32), EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' };
@@ -300,6 +301,29 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
     expect(begun.filter(answer => fault(answer) === 'RATE_LIMITED').length).toBeGreaterThanOrEqual(2);
     expect((await watches(on())).length).toBeLessThanOrEqual(20);
   });
+});
+
+test('whoever follows a filter is warned of a name that no event has: by pull, on a stream, with a watch and of a company', async () => {
+  const names = '{ alertTypes: ["Supply Disruption", "Fire"] }';
+  const read = (document: string, input = {}) => alone.query(document, { input }, admin);
+  expect((await read('{ eventStatistics { counted } }')).errors).toBeUndefined();
+  const queries = [
+    `{ eventStatistics(filter: ${names}) { counted } }`,
+    `{ eventChanges(filter: ${names}) { cursor } }`,
+    `{ market(id: 3) { companies(first: 5) { nodes { events(filter: ${names}) { totalCount } } } } }`,
+  ];
+  const answers = await Promise.all(queries.map(query => read(query)));
+  answers.push(await read(begin, { endpoint: 'hook', filter: { alertTypes: ['Supply Disruption', 'Fire'] } }));
+  const heard = overSse(alone.url, { query: `subscription { eventUpdates(filter: ${names}) { cursor } }` }, admin);
+  await until(() => heard.results.length === 1);
+  heard.stop();
+  const warned = [...answers, ...heard.results].map(({ errors, extensions }) => [
+    errors,
+    extensions.warnings.length,
+    extensions.warnings[0].argument,
+  ]);
+  const ofFilter = [undefined, 1, 'filter.alertTypes.1'];
+  expect(warned).toEqual([ofFilter, ofFilter, ofFilter, [undefined, 1, 'input.filter.alertTypes.1'], ofFilter]);
 });
 
 test('an endpoint that takes nothing keeps no other from catching up, and memory of none', async () => {

@@ -270,6 +270,9 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
     /** The value as it is now, past everything that is cached. @throws GatewayError */
     readAgain: async <T, Embeddings>(read: Read<T, Embeddings>): Promise<T> =>
       (await readUncached(deps, read, auth)).value,
+    /** The value that memory has, even if it is old; undefined without one. Reads nothing from the service. */
+    remembered: <T>(read: Read<T, unknown>): T | undefined =>
+      cache.remembered({ keys: keysOf(scope, epoch + nameOf(read as AnyRead), false) }) as T | undefined,
     /** The value at once if memory has it. All other reads of a tick share one round trip to Redis; equal ones are one read. @throws GatewayError */
     read<T, Embeddings>(given: Read<T, Embeddings>): MaybePromise<T> {
       const read = given as AnyRead;

@@ -31,6 +31,8 @@ export const requestedReports = (headers: IncomingHttpHeaders, explains: boolean
   cost: headers['graphql-cost'] === '1',
 });
 
+const maxWarnings = 100;
+
 /** What the gateway learns about one response while it makes it: upstream calls, and whether it may be cached. */
 export class ResponseMetadata {
   readonly operation: OperationInfo;
@@ -43,6 +45,8 @@ export class ResponseMetadata {
   readonly refusals = new Map<string, Error>();
   /** Whether anything in the response is older than it may be, because the service failed. */
   stale = false;
+  /** What to tell the client of valid arguments, each once. */
+  readonly warnings = new Map<string, { readonly argument: string; readonly message: string }>();
   /** Until when the response may be cached, in milliseconds since 1970; Infinity while nothing has been read. */
   cacheableUntil = Number.POSITIVE_INFINITY;
   /** The generations that the response belongs to, by their tags. */
@@ -64,6 +68,11 @@ export class ResponseMetadata {
     if (milliseconds >= (calls.slowest?.milliseconds ?? 0)) calls.slowest = { family, status, milliseconds };
   }
 
+  /** @param argument its path within the arguments of the field. */
+  warn(argument: string, message: string): void {
+    if (this.warnings.size < maxWarnings) this.warnings.set(`${argument} ${message}`, { argument, message });
+  }
+
   /** The response holds something that must be read again for each request. */
   forbidCaching(): void {
     this.cacheableUntil = 0;
@@ -75,16 +84,17 @@ export class ResponseMetadata {
   }
 }
 
-/** What a response says about itself: `stale`, and the reports that its client requested. Undefined if that is nothing. */
+/** What a response says about itself: `stale`, warnings, and the reports that its client requested. Undefined if that is nothing. */
 export function responseExtensions(metadata: ResponseMetadata): Record<string, unknown> | undefined {
-  const { stale, upstreamCalls, reports } = metadata;
+  const { stale, warnings, upstreamCalls, reports } = metadata;
   const { estimatedCalls: estimated } = metadata.operation;
   const hasCost = reports?.cost === true && estimated !== undefined;
-  if (!stale && !reports?.explain && !hasCost) return undefined;
+  if (!stale && warnings.size === 0 && !reports?.explain && !hasCost) return undefined;
   const rounded = (call: UpstreamCallRecord) => ({ ...call, milliseconds: Math.round(call.milliseconds * 10) / 10 });
   const called = () => upstreamCalls.filter(({ source }) => source === 'network').length;
   return {
     ...(stale && { stale: true }),
+    ...(warnings.size > 0 && { warnings: [...warnings.values()] }),
     ...(reports?.explain && { explain: upstreamCalls.map(rounded) }),
     ...(hasCost && { cost: { estimated, upstreamCalls: called() } }),
   };

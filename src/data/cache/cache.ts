@@ -19,7 +19,7 @@ import type { Generation, Generations } from './generations.js';
 import { scopeOfKey } from './keys.js';
 import type { Load, Lookup, LookupResult, ReceiveOutcome } from './lookup.js';
 import { type CacheState, LookupBatch, resultOf } from './lookup-batch.js';
-import { createMemoryTier, createRedisTier, freshEntries } from './tiers.js';
+import { anyGeneration, createMemoryTier, createRedisTier, freshEntries } from './tiers.js';
 
 export type { Lifetime, Load, Loaded, Lookup, LookupOutcome, LookupResult, ReceiveOutcome } from './lookup.js';
 
@@ -48,6 +48,11 @@ export class Cache {
     if (result instanceof NotFound) throw result;
     this.#telemetry.lookup(family, 'memory');
     return result;
+  }
+
+  /** The value that memory has, even if it is old: as long as it may replace a failing call. Undefined otherwise. */
+  remembered({ keys }: Pick<Lookup, 'keys'>): unknown {
+    return freshEntries(this.#state.memory, keys, anyGeneration, 'usableUntil')?.[0]?.value;
   }
 
   /**

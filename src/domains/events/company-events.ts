@@ -121,7 +121,7 @@ function clearNames(group: readonly string[], events: readonly Event[]): readonl
 }
 
 /** A text without what a comparison may ignore. */
-const plain = (text: string) =>
+export const plain = (text: string) =>
   text
     .normalize('NFKD')
     .replace(/[^\p{L}\p{N}]+/gu, '')

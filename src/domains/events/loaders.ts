@@ -1,16 +1,17 @@
 // The reads of events for one request, each page once.
 import DataLoader from 'dataloader';
 import type { Credential } from '../../auth/credentials.js';
-import { isLeftOut, type LeftOut } from '../../data/parsing.js';
+import { isLeftOut, type LeftOut, present } from '../../data/parsing.js';
 import type { Reader } from '../../data/reader.js';
 import { NotFound } from '../../errors.js';
-import type { EventInterval } from '../../generated/schema-types.js';
+import type { EventFilter, EventInterval } from '../../generated/schema-types.js';
 import { type PageRequest, readWindow } from '../../graphql/connection.js';
 import { maxPageSize } from '../../graphql/input.js';
 import { timeNow } from '../../lib/clock.js';
+import { oncePerValue } from '../../lib/run.js';
 import { dayMs, iso } from '../../lib/time.js';
 import type { EventQuery, EventsClient } from './client.js';
-import { type CompanyEventsRequest, type ReadPage, readCompanyEvents, withNames } from './company-events.js';
+import { type CompanyEventsRequest, plain, type ReadPage, readCompanyEvents, withNames } from './company-events.js';
 import { type Event, type EventExtras, type EventPage, updatedAt } from './model.js';
 import { readNewest, readStatistics } from './statistics.js';
 import { endFor, startOfDay } from './tail.js';
@@ -53,6 +54,23 @@ export function createEventsLoaders(
     /** Counts the events that a query selects (see `readStatistics`). */
     statistics: (query: EventQuery, interval: EventInterval) =>
       readStatistics(query, interval, statisticsLimit, plainPage),
+    /** The names in a filter that no event has; none where memory does not have all events that its query selects without them. */
+    unknownNames: oncePerValue((filter: EventFilter, query: EventQuery) => {
+      if (!nameMembers.some(member => filter[member]?.length)) return [];
+      const pages: EventPage[] = [];
+      do {
+        const next = reader.remembered(client.page({ ...query, ...anyName }, pages.length + 1, maxPageSize, noExtras));
+        if (next === undefined) return [];
+        pages.push(next);
+      } while (pages.length * maxPageSize < (pages[0] as EventPage).totalItems);
+      const { size: count } = new Set(pages.flatMap(({ events }) => present(events).map(({ id }) => id)));
+      if (count === 0 || count < (pages[0] as EventPage).totalItems) return [];
+      return nameMembers.flatMap(member => {
+        const isKnown = (name: string) => pages.some(page => namesOn(page).get(member)?.includes(plain(name)));
+        const names = [...(filter[member] ?? []).entries()];
+        return names.flatMap(([index, name]) => (isKnown(name) ? [] : { name, member: `${member}.${index}`, count }));
+      });
+    }),
     /** Finds an event in the list. @param since when it was last updated, as far as that is known. @throws NotFound */
     async event(id: string, since: string | undefined, vectors: boolean): Promise<Event> {
       const isIt = (event: Event | LeftOut): event is Event => !isLeftOut(event) && event.id === id;
@@ -88,6 +106,17 @@ export function createEventsLoaders(
 
 /** The window of a list, with where a subscription continues behind it. */
 export type EventWindowWithCursor = Awaited<ReturnType<ReturnType<typeof createEventsLoaders>['window']>>;
+
+/** The members of an event, and of a filter, that have names. */
+const nameMembers = ['affectedDatapoints', 'alertTypes', 'impactedEntities'] as const;
+const anyName = { affectedDatapoint: undefined, alertType: undefined, impactedEntity: undefined, search: undefined };
+
+/** All names on a page, those of each member as one text: a service may find an event by a part of a name. */
+const namesOn = oncePerValue(({ events }: EventPage) => {
+  const of = (member: (typeof nameMembers)[number]) =>
+    present(events).flatMap(event => present<{ readonly name: string }>(event[member]).map(({ name }) => plain(name)));
+  return new Map(nameMembers.map(member => [member, of(member).join('\n')]));
+});
 
 const noExtras: EventExtras = { vectors: false, position: false };
 /** An event is searched for whatever its scores. The defaults of the service would hide some. */

@@ -4,7 +4,7 @@ import type { Context } from '../../context.js';
 import { isLeftOut, known, present } from '../../data/parsing.js';
 import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
-import type { EventFilter } from '../../generated/schema-types.js';
+import type { EventFilter, SubscriptionEventUpdatesArgs } from '../../generated/schema-types.js';
 import {
   Connection,
   type ConnectionPage,
@@ -39,10 +39,12 @@ import type { EventUpdate } from './updates.js';
 /** The fields of the events monitor. */
 export const eventsResolvers: Resolvers = {
   Query: {
-    async events(_, args, { loaders }, info) {
+    async events(_, args, context, info) {
       const query = queryOf(args.filter);
       const request = requestOf(args, eventListId(query));
-      return connection(request, await loaders.events.window(query, request, extrasOf(info)), query.impactedEntity);
+      const window = await context.loaders.events.window(query, request, extrasOf(info));
+      warnOfNames(args.filter, context);
+      return connection(request, window, query.impactedEntity);
     },
     event: (_, { id }, { loaders }, info) =>
       loaders.events.event(eventId(id), undefined, selectsField(info, 'embeddings')),
@@ -56,11 +58,14 @@ export const eventsResolvers: Resolvers = {
       // What is new is read anew.
       context.metadata.forbidCaching();
       const size = pageSize(first ?? 100, 'first', maxChanges);
-      return context.watch(
-        eventChanges(updatesQuery(filter), selectsField(info, 'embeddings'), after ?? undefined, size),
-      );
+      const query = updatesQuery(filter);
+      warnOfNames(filter, context);
+      return context.watch(eventChanges(query, selectsField(info, 'embeddings'), after ?? undefined, size));
     },
-    eventStatistics: (_, { filter, interval }, { loaders }) => loaders.events.statistics(queryOf(filter), interval),
+    eventStatistics(_, { filter, interval }, context) {
+      warnOfNames(filter, context);
+      return context.loaders.events.statistics(queryOf(filter), interval);
+    },
   },
   Subscription: {
     eventUpdates: {
@@ -69,12 +74,16 @@ export const eventsResolvers: Resolvers = {
         const cursor = context.identity.lastEventId ?? after ?? undefined;
         return context.watch(eventUpdates(updatesQuery(filter), selectsField(info, 'embeddings'), cursor));
       },
-      resolve: (update: EventUpdate) => update,
+      resolve(update: EventUpdate, { filter }: SubscriptionEventUpdatesArgs, context: Context) {
+        if (update.event === null) warnOfNames(filter, context);
+        return update;
+      },
     },
   },
   Mutation: {
     async watchEvents(_, { input: { filter, endpoint, after } }, context) {
       const query = withinInput(() => updatesQuery(filter));
+      warnOfNames(filter, context, 'input.filter');
       const subject = { kind: 'events', query: { ...query } } as const;
       return {
         watch: await context.watch(({ watches }, auth) => watches.begin(auth, subject, endpoint, after ?? null)),
@@ -95,14 +104,15 @@ export const eventsResolvers: Resolvers = {
     },
   },
   Company: {
-    async events(company, { first, filter }, { loaders }, info) {
+    async events(company, { first, filter }, context, info) {
       if (filter?.impactedEntities?.length) {
         throw new BadUserInput('filter.impactedEntities', 'cannot be set here, because it is the name of the company');
       }
       const name = searchable(company.name ?? '');
       const request = { query: queryOf(filter), first: pageSize(first), extras: extrasOf(info) };
       const list = eventListId(withNames(request.query, [name]));
-      return connection({ list, isLast: false }, await loaders.events.ofCompany(name, request), [name]);
+      warnOfNames(filter, context);
+      return connection({ list, isLast: false }, await context.loaders.events.ofCompany(name, request), [name]);
     },
   },
 };
@@ -203,6 +213,15 @@ const maxNameLength = 255;
 /** In a URL, where a letter outside ASCII takes up to twelve characters. Most servers accept 8 KB for the whole head. */
 const maxQueryLength = 7_000;
 const maxScore = 3;
+
+/** Warns of names for which a filter looks in vain, as far as that is known. @param path of the filter in the arguments. */
+function warnOfNames(filter: EventFilter | null | undefined, { loaders, metadata }: Context, path = 'filter'): void {
+  const unknown = filter == null ? [] : loaders.events.unknownNames(filter, preparedQuery(filter));
+  for (const { name, member, count } of unknown) {
+    const events = `None of the ${count} events that the filter selects without its names`;
+    metadata.warn(`${path}.${member}`, `${events} has "${name}"; eventStatistics lists the names that occur`);
+  }
+}
 
 /** Converts a filter to a query of the service. @throws BadUserInput that names the member: `filter.severity.min`. */
 function queryOf(filter: EventFilter | null | undefined): EventQuery {

@@ -413,6 +413,46 @@ check('"Send again" goes once the export was sent again', async () => {
   assert.equal(await page.getByRole('button', { name: 'Send again' }).count(), 0);
 });
 
+check(
+  'events of the filter go to an endpoint: the tab renews the watch, begins it again after a sleep, and stops it',
+  async () => {
+    const tab = await page.context().newPage();
+    await tab.clock.install();
+    await tab.goto(`${on.origin}/?severity=3`);
+    await tab.getByRole('button', { name: 'Watch', exact: true }).click();
+    const dialog = tab.getByRole('dialog');
+    await dialog.getByText('events with severity 3').waitFor();
+    await dialog.getByRole('button', { name: 'Watch', exact: true }).click();
+    const watch = dialog.getByRole('listitem').filter({ hasText: 'then renewed' });
+    await watch.getByText('Nothing was sent yet').waitFor();
+    endpoint.answer = { status: 503, body: {} };
+    const titles = ['Watched', 'While the tab slept'].map(title => `${title} ${Date.now()}`);
+    post(titles[0]);
+    await watch.getByText('Answered 503, sent again').waitFor();
+    endpoint.answer = { status: 200, body: {} };
+    await endpoint.hasTaken(titles[0]);
+    await watch.getByText('Last taken').waitFor();
+    const until = await watch.getByRole('time').getAttribute('datetime');
+    await tab.clock.fastForward('02:00');
+    await tab.waitForFunction(last => document.querySelector('dialog time').dateTime > last, until);
+    // The tab sleeps until its lease has ended, which another one does here.
+    await tab.clock.pauseAt(await tab.evaluate(() => Date.now() + 1_000));
+    await page.goto(on.origin);
+    await page.getByRole('button', { name: 'Watch', exact: true }).click();
+    await page.getByRole('dialog').getByText('Of another tab or program').waitFor();
+    await page.getByRole('button', { name: 'Stop', exact: true }).click();
+    await page.getByRole('button', { name: 'Stop', exact: true }).waitFor({ state: 'hidden' });
+    post(titles[1]);
+    await tab.clock.fastForward('20:00');
+    await tab.clock.resume();
+    await endpoint.hasTaken(titles[1]);
+    await watch.getByText('Last taken').waitFor();
+    await watch.getByRole('button', { name: 'Stop', exact: true }).click();
+    await watch.waitFor({ state: 'hidden' });
+    await tab.close();
+  },
+);
+
 check('the page of an endpoint opens after five seconds, unless the user or the browser does not want it', async () => {
   endpoint.answer = {
     status: 200,

@@ -5,8 +5,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { json } from 'node:stream/consumers';
 import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import { startSandbox } from '../../../dist/sandbox/server.js';
@@ -78,9 +79,9 @@ async function startConsole() {
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
   });
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: 'light' });
-  const page = await context.newPage();
   // What takes longer hangs, on any machine.
-  page.setDefaultTimeout(120_000);
+  context.setDefaultTimeout(120_000);
+  const page = await context.newPage();
   // What the browser complained about. A step that takes the network away expects it.
   const complaints = [];
   page.on('console', message => message.type() === 'error' && complaints.push(message.text()));
@@ -137,10 +138,19 @@ async function look(page, name) {
 
 /** An endpoint that answers each export with what the test has left in `answer`. */
 async function startEndpoint() {
-  const endpoint = { answer: { status: 200, body: {} } };
+  const taken = [];
+  const endpoint = {
+    answer: { status: 200, body: {} },
+    /** Waits until it has taken an event with this title. */
+    async hasTaken(title) {
+      while (!taken.some(({ changes = [] }) => changes.some(({ event }) => event.title === title)))
+        await setTimeout(100);
+    },
+  };
   const server = createServer(async (request, response) => {
-    await text(request);
+    const sent = await json(request);
     const { status, body } = endpoint.answer;
+    if (status === 200) taken.push(sent);
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');

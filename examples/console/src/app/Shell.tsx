@@ -2,6 +2,7 @@ import { useReactiveVar } from '@apollo/client/react';
 import { Link, Outlet } from '@tanstack/react-router';
 import { oldOperations } from '../graphql/links';
 import { type Connection, connection } from '../graphql/socket';
+import { useRenewal } from '../monitor/keptWatches';
 import { formatSpan, Heading, useNow } from '../ui';
 import { Account, SignInButton } from './Account';
 import styles from './Shell.module.css';
@@ -74,6 +75,7 @@ function ConnectionBadge() {
 /** The screen of the address, unless it would have nothing to show. */
 function Screen() {
   const { viewer, isKnown } = useViewer();
+  useRenewal();
   if (!isKnown || viewer) return <Outlet />;
   return (
     <div className="empty">

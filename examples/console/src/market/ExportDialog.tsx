@@ -1,12 +1,10 @@
 import { useMutation, useQuery } from '@apollo/client/react';
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { EndpointSelect } from '../exports/EndpointSelect';
 import { ExportRow } from '../exports/ExportRow';
 import { graphql } from '../gql';
 import type { CompanySelection } from '../gql/graphql';
 import { Button, Form, formatCompanies, Modal, Problems, Skeleton } from '../ui';
-
-const EndpointNamesDocument = graphql(`query EndpointNames { exportEndpoints { nodeId name } }`);
 
 const ExportMarketDocument = graphql(`
   mutation ExportMarket($input: ExportMarketToEndpointInput!) {
@@ -46,13 +44,11 @@ interface ExportDialogProps {
 
 /** Sends companies to an endpoint of the team, or has them written to a file. */
 export function ExportDialog({ marketId, to, choices, onClose }: ExportDialogProps) {
-  const { data, error } = useQuery(EndpointNamesDocument, { skip: to === 'csv' });
   const [write, csv] = useMutation(CsvDocument);
   const file = csv.data?.exportMarketCsv;
   const [send, { data: sent, error: failure, loading }] = useMutation(ExportMarketDocument);
   // Made once: if the user sends the same again from this dialog, the gateway sends it only once.
   const [idempotencyKey] = useState(() => crypto.randomUUID());
-  const endpoints = data?.exportEndpoints ?? [];
   const submit = async (form: FormData) => {
     const companies = choices[Number(form.get('choice'))]?.companies;
     if (!companies) return;
@@ -74,7 +70,7 @@ export function ExportDialog({ marketId, to, choices, onClose }: ExportDialogPro
       {sent?.exportMarketToEndpoint ? (
         <Sent id={sent.exportMarketToEndpoint.exportId} />
       ) : (
-        <Form onSubmit={submit} error={failure ?? csv.error ?? error} className="stack">
+        <Form onSubmit={submit} error={failure ?? csv.error} className="stack">
           <fieldset>
             <legend>Companies</legend>
             {choices.map((choice, index) => (
@@ -83,26 +79,12 @@ export function ExportDialog({ marketId, to, choices, onClose }: ExportDialogPro
               </label>
             ))}
           </fieldset>
-          {to === 'endpoint' && (
-            <label>
-              Endpoint
-              <select name="endpoint" required>
-                {endpoints.map(({ nodeId, name }) => (
-                  <option key={nodeId}>{name}</option>
-                ))}
-              </select>
-            </label>
-          )}
-          {data?.exportEndpoints?.length === 0 && (
-            <p>
-              Your team has no endpoint. <Link to="/exports">Register one first.</Link>
-            </p>
-          )}
+          {to === 'endpoint' && <EndpointSelect />}
           <Button
             type="submit"
             label={to === 'csv' ? (csv.loading ? 'Preparing' : 'Prepare the file') : loading ? 'Sending' : 'Send'}
             className="primary"
-            disabled={loading || csv.loading || (to === 'endpoint' && endpoints.length === 0)}
+            disabled={loading || csv.loading}
           />
         </Form>
       )}

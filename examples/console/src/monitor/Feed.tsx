@@ -8,6 +8,7 @@ import { EventRow, type Row } from './EventRow';
 import styles from './Monitor.module.css';
 import { listFilter, updatesFilter, useEventSearch } from './search';
 import { useEventUpdates } from './useEventUpdates';
+import { Watches } from './Watches';
 
 const EventsDocument = graphql(`
   query Events($filter: EventFilter, $after: String, $isFirst: Boolean = true) {
@@ -35,6 +36,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
     notifyOnNetworkStatusChange: true,
   });
   const [paused, setPaused] = useState(false);
+  const [watching, setWatching] = useState(false);
   const [arrived, setArrived] = useState<readonly Row[]>([]);
   const [waiting, setWaiting] = useState<readonly Row[]>([]);
   /** New versions of the events in the list, by id. */
@@ -91,6 +93,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
         </h2>
         {added.length > 0 && <Button label={`${added.length} new`} className="primary" onClick={showWaiting} />}
         <Button label={paused ? 'Resume' : 'Pause'} aria-pressed={paused} onClick={() => setPaused(!paused)} />
+        <Button label="Watch" onClick={() => setWatching(true)} />
       </div>
       <Problems error={error} retry={refetch} />
       {rows.length > 0 && (
@@ -114,6 +117,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
       {!loading && data?.events && rows.length === 0 && <p className="empty">No event matches these filters.</p>}
       <Problems error={next.error} retry={next.retry} />
       {next.canRead && !loading && <div ref={whenVisible(next.read)} />}
+      {watching && <Watches search={search} onClose={() => setWatching(false)} />}
       {search.event && (
         <EventDetail
           key={search.event}

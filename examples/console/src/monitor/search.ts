@@ -58,6 +58,21 @@ export function updatesFilter({
   };
 }
 
+/** A filter in words, without its time. */
+export function nameOf({
+  search,
+  severity,
+  likelihood,
+  alertTypes,
+  affectedDatapoints,
+  impactedEntities,
+}: EventSearch) {
+  const scores = Object.entries({ severity, likelihood }).filter(([, value]) => value !== undefined);
+  const names = [alertTypes, affectedDatapoints, impactedEntities].flatMap(names => names?.join(' or ') ?? []);
+  const parts = [search && `“${search}”`, ...scores.map(pair => pair.join(' ')), ...names].filter(Boolean);
+  return parts.length > 0 ? `events with ${parts.join(', ')}` : 'all events';
+}
+
 /** The filter of the histogram: the whole window of days. */
 export function windowFilter(search: EventSearch): EventFilter {
   return { ...updatesFilter(search), from: dayBefore((search.days ?? DEFAULT_DAYS) - 1) };

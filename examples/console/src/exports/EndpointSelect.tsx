@@ -1,0 +1,29 @@
+import { useQuery } from '@apollo/client/react';
+import { Link } from '@tanstack/react-router';
+import { graphql } from '../gql';
+import { Problems } from '../ui';
+
+const EndpointNamesDocument = graphql(`query EndpointNames { exportEndpoints { nodeId name } }`);
+
+/** A field for an endpoint of the team. */
+export function EndpointSelect() {
+  const { data, error } = useQuery(EndpointNamesDocument);
+  return (
+    <>
+      <label>
+        Endpoint
+        <select name="endpoint" required>
+          {data?.exportEndpoints?.map(({ nodeId, name }) => (
+            <option key={nodeId}>{name}</option>
+          ))}
+        </select>
+      </label>
+      <Problems error={error} />
+      {data?.exportEndpoints?.length === 0 && (
+        <p>
+          Your team has no endpoint. <Link to="/exports">Register one first.</Link>
+        </p>
+      )}
+    </>
+  );
+}

@@ -60,6 +60,13 @@ test('a slow operation is one line with its calls, and without its variables', a
   expect(log.lines.join()).not.toContain('not to be logged');
 });
 
+test('also a mutation, which is called one', async () => {
+  const before = slow().length;
+  await gateway.query('mutation Publish { publishMarket(input: { marketId: 1 }) { marketId } }', {}, headers);
+  await until(() => slow().length > before);
+  expect(slow().at(-1)).toMatchObject({ operation: 'Publish', type: 'mutation', member, upstreamCalls: 1 });
+});
+
 test('also on a WebSocket', async () => {
   const before = slow().length;
   const query = 'query Socket { events { totalCount } }';

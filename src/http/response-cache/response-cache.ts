@@ -56,7 +56,9 @@ function createSender(budget: MemoryBudget) {
   return function sendCached(cached: CachedResponse, state: RequestState): MaybePromise<true> {
     claimMemory(cached, state);
     const { operation: name, outcome, untrusted, deprecated, documentId } = cached;
-    Object.assign(state.operation, { name, type: 'query', outcome, untrusted, deprecated, documentId });
+    Object.assign(state.operation, { name, outcome, untrusted, deprecated, documentId });
+    // What was executed just now says itself what it is, and only queries are kept.
+    state.operation.type ??= 'query';
     return andThen(represent(cached, state.request.headers), ({ status, headers, body }): true => {
       const { response } = state;
       headers.push(...state.headers);

@@ -367,6 +367,21 @@ describe.each(redisPlaces)('over %s', (name, startPlace) => {
     expect((await scriptsRun()) - before).toBe(50);
   });
 
+  test('what is left is told alike by each gateway, also by one that has taken nothing for a while', async () => {
+    const [one, other] = [connected(), connected()].map(client =>
+      createRateLimits({ ...none, perCredential: 10_000 }, client, telemetry, acceptedScopes),
+    );
+    await other?.count('192.0.2.1', 'scope-moves');
+    for (let index = 0; index < 5_000; index += 1) await one?.count('192.0.2.1', 'scope-moves');
+    // Within what the other one has taken already: it takes nothing more.
+    const told: (number | undefined)[] = [];
+    await until(async () => {
+      if (told.length < 98) told.push((await other?.count('192.0.2.1', 'scope-moves'))?.remaining);
+      return (told.at(-1) ?? 10_000) < 5_100;
+    });
+    expect(told.length).toBeLessThan(98);
+  });
+
   /** Accepts each key but those that somebody made up. */
   const guardedWire = () =>
     fakeWire(({ headers }) =>

@@ -380,6 +380,15 @@ export class RedisCounter extends RateLimiterRedis {
     this.#redis = options.storeClient;
   }
 
+  /** What is left of the limit. Adds nothing. @throws an error of Redis; ZodError */
+  async remaining(key: string): Promise<number> {
+    const consumed = z.coerce
+      .number()
+      .int()
+      .parse((await this.#redis.get(this.getKey(key))) ?? 0);
+    return Math.max(this.points - consumed, 0);
+  }
+
   /** Overrides how the library adds to a count. @throws an error of Redis. */
   _upsert(key: string, ...rest: readonly unknown[]): Promise<unknown> {
     return replacingOtherType(this.#redis, key, () => increment.call(this, key, ...rest));

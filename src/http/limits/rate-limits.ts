@@ -25,14 +25,17 @@ const maxClients = 50_000;
 const retryMs = 1_000;
 /** A process takes a limit from Redis in this many shares, so that a client costs at most so many round trips in a window. */
 const sharesPerWindow = 100;
+/** As often, a process reads at most what is left for all, so that the clients of a fleet are told what any gateway would tell them. */
+const readEveryMs = (windowSeconds * 1_000) / sharesPerWindow;
 
 const subject = 'Rate limits';
 
 /** A part of a limit that this process hands out: a share that Redis has counted, or the whole limit while this process counts alone. */
 interface Share {
   left: number;
-  /** The rest of the limit in Redis when the share was taken. */
-  readonly leftInRedis: number;
+  /** The rest of the limit in Redis when the share was taken, or read again at `readAt`: other gateways take of it, too. */
+  leftInRedis: number;
+  readAt: number;
   /** In milliseconds of `performance.now()`. */
   readonly until: number;
   readonly isFromRedis: boolean;
@@ -112,10 +115,17 @@ function createCounter(keyPrefix: string, limit: number, redis: RedisClient | un
     const { consumedPoints, remainingPoints, msBeforeNext } = result;
     // Of the last share, a part may be beyond the limit.
     const left = Math.max(Math.min(points, points + limit - consumedPoints), 0);
-    const until = performance.now() + msBeforeNext;
-    shares.set(key, { left, leftInRedis: remainingPoints, until, isFromRedis: true, isOfStranger: false });
+    const readAt = performance.now();
+    const until = readAt + msBeforeNext;
+    shares.set(key, { left, leftInRedis: remainingPoints, readAt, until, isFromRedis: true, isOfStranger: false });
     telemetry.redisWorks('rate limit');
     telemetry.works(subject);
+  }
+
+  /** Nothing waits for it. Where Redis fails, the next share says so. */
+  async function readAgain(key: string, from: RedisCounter, share: Share): Promise<void> {
+    share.readAt = performance.now();
+    share.leftInRedis = await from.remaining(key).catch(() => share.leftInRedis);
   }
 
   return function count(key: string, isShared: boolean): MaybePromise<Verdict> {
@@ -129,6 +139,7 @@ function createCounter(keyPrefix: string, limit: number, redis: RedisClient | un
       share = {
         left: limit - used,
         leftInRedis: 0,
+        readAt: now,
         until: now + windowSeconds * 1_000,
         isFromRedis: false,
         isOfStranger: !isShared,
@@ -138,7 +149,7 @@ function createCounter(keyPrefix: string, limit: number, redis: RedisClient | un
     if (shared !== undefined && isShared && !share.isFromRedis) {
       telemetry.rateLimitUnenforced();
       if (source !== undefined) void take(key, source, 0);
-    }
+    } else if (source !== undefined && now >= share.readAt + readEveryMs) void readAgain(key, source, share);
     const isOver = share.left === 0;
     if (!isOver) share.left -= 1;
     const resetSeconds = Math.ceil((share.until - now) / 1_000);

@@ -89,7 +89,6 @@ function createPipeline(deps: ServerDeps, sdl: string) {
   });
   const limits = createRateLimits(config.rateLimits, shared?.redis, telemetry, acceptedScopes);
   const clients = createClients({ ...parts, redis: shared?.redis, limits });
-  services.watches.isBlocked = clients.isBlocked;
   const requestAdmission = createRequestAdmission({ ...parts, authentication, limits, clients });
   addGauges(metrics, deps, requestAdmission, parts.concurrency, parts.connections);
   const store = config.responseCache ? createResponseCacheStore({ ...parts, bytes: cacheBytes }) : undefined;
@@ -148,6 +147,7 @@ export async function createServer(deps: ServerDeps) {
   app.addHook('preClose', async () => connections.drain());
   app.addHook('onClose', async () => connections.close());
   await clients.follow();
+  deps.services.watches.start(clients.isBlocked);
   return { app, readiness, clients };
 }
 

@@ -104,11 +104,12 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
     store: shared && patientRedis ? redisWatchStore({ ...shared, redis: patientRedis }, sealer) : localWatchStore(),
     teams,
     scopeOf,
+    hasEnded: credential => services.sessions.hasEnded(credential),
     follow: (subject, after, credential) =>
       subject.kind === 'events'
         ? watchedEvents(services, subject.query, after, credential)
         : watchedJob(services, subject.marketId, subject.phase, after),
-    prepare: (team, endpoint, credential) => exports.sender.prepare(team, endpoint, credential),
+    prepare: (...endpoint) => exports.sender.prepare(...endpoint),
     report: error => log.warn({ err: error }, 'A watch ended before its lease'),
   });
   const services: Services = {

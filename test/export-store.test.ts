@@ -45,6 +45,7 @@ afterEach(async () => {
 
 const endpoint = (name: string): Endpoint => ({
   name,
+  registration: 'r',
   revision: 'first',
   url: 'https://crm.example/hook',
   description: 'The CRM',

@@ -7,12 +7,15 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Redis } from 'ioredis';
 import { Client as UndiciClient } from 'undici';
+import { hashOfKey } from '../src/auth/credentials.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { connectMcp, connectOldMcp, type McpClient, modern, revisions, sendMcp, toolCall } from './support/mcp.js';
 import { counted } from './support/metrics.js';
+import { startRedis } from './support/redis.js';
 import { until } from './support/until.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: an answer is what the test is about to find out
@@ -626,6 +629,23 @@ describe('a discovery', () => {
       await cancel(id, session);
     },
   );
+
+  test('ends when an operator blocks its client', async () => {
+    const redis = await startRedis();
+    const own = await startGateway({ sandbox, env, redisUrl: redis.url });
+    const operator = new Redis(redis.url);
+    try {
+      const { ended } = await running(1, {}, own);
+      const block = { requestsPerMinute: 0, until: Date.now() + 600_000, reason: 'Leaked' };
+      await operator.hset('mig:clients', `key:${hashOfKey(demoHeaders['x-api-key'])}`, JSON.stringify(block));
+      await expect(ended).rejects.toThrow();
+      await until(async () => (await counted(own.url, 'gateway_live_pollers')) === 0);
+    } finally {
+      operator.disconnect();
+      await own.close();
+      await redis.stop();
+    }
+  });
 
   test('goes on when something else is cancelled', async () => {
     const session = { 'mcp-session-id': 'a' };

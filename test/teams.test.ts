@@ -10,7 +10,13 @@ import { startGateway, type TestGateway } from './support/gateway.js';
 import { overWebsocket } from './support/streams.js';
 
 const apiKey = (key: string): Credential => ({ kind: 'apiKey', secret: new Secret(key) });
-const user = (email: string): Credential => ({ kind: 'cookie', secret: new Secret('s'), email, name: null });
+const user = (email: string): Credential => ({
+  kind: 'cookie',
+  secret: new Secret('s'),
+  email,
+  name: null,
+  session: 'id',
+});
 const bearer: Credential = { kind: 'bearer', secret: new Secret('the key') };
 
 let folder: string;

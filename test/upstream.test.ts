@@ -292,6 +292,7 @@ describe('what goes over the wire', () => {
         ),
         email: 'a@b.c',
         name: null,
+        session: 'id',
       },
       { cookie: 'sid=1; b=2' },
       '/v1/thing?a=1',

@@ -105,6 +105,8 @@ const begin = `mutation ($input: WatchEventsInput!) { watchEvents(input: $input)
 const beginJob = `mutation ($input: WatchJobInput!) { watchJob(input: $input) { watch ${fields} } }`;
 const renew = `mutation ($input: RenewWatchInput!) { renewWatch(input: $input) { watch ${fields} } }`;
 const stop = `mutation ($input: StopWatchingInput!) { stopWatching(input: $input) { watch ${fields} } }`;
+const remove = (name: string) =>
+  `mutation { deleteExportEndpoint(input: { endpoint: "${name}" }) { endpoint { name } } }`;
 const watches = async (on: TestGateway, headers: Record<string, string> = admin) =>
   (await on.query(`{ watches ${fields} }`, {}, headers)).data.watches;
 
@@ -255,11 +257,7 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
     expect(await watches(on())).toEqual([]);
     await register(on(), 'short');
     await watch(on(), { endpoint: 'short' });
-    await on().query(
-      'mutation { deleteExportEndpoint(input: { endpoint: "short" }) { endpoint { name } } }',
-      {},
-      admin,
-    );
+    await on().query(remove('short'), {}, admin);
     sandbox.publishEvent({ title: 'Unsent' });
     await until(async () => (await watches(on())).length === 0);
     await watch(on());
@@ -267,6 +265,38 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
     await until(async () => (await watches(on())).length === 0);
     sandbox.reset();
     expect(receiver.received).toEqual([]);
+  });
+
+  test('a watch that is stopped while it is renewed does not come back', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const input = { watch: await watch(on()) };
+      const renewals = [1, 2].map(() => on().query(renew, { input }, admin));
+      await Promise.all([on().query(stop, { input }, admin), ...renewals]);
+      expect(await watches(on())).toEqual([]);
+    }
+  });
+
+  test('of two renewals at once, both hold', async () => {
+    const input = { watch: await watch(on()) };
+    const renewed = await Promise.all([1, 2].map(() => on().query(renew, { input }, admin)));
+    expect(renewed.map(fault)).toEqual([undefined, undefined]);
+  });
+
+  test('a watch belongs to the endpoint that it was made for: it follows that one, and not another under its name', async () => {
+    await register(on(), 'moving');
+    await watch(on(), { endpoint: 'moving' });
+    const move =
+      'mutation ($input: UpdateExportEndpointInput!) { updateExportEndpoint(input: $input) { endpoint { url } } }';
+    await on().query(move, { input: { endpoint: 'moving', url: `${receiver.url}moved`, headers: [] } }, admin);
+    sandbox.publishEvent({ title: 'Moved' });
+    await until(() => titles().length === 1);
+    await on().query(remove('moving'), {}, admin);
+    await register(on(), 'moving');
+    expect((await watches(on())).map(({ endpoint }: { endpoint: unknown }) => endpoint)).toEqual([null]);
+    sandbox.publishEvent({ title: 'Unsent' });
+    await until(async () => (await watches(on())).length === 0);
+    await on().query(remove('moving'), {}, admin);
+    expect(titles()).toEqual(['Moved']);
   });
 
   test('refuses what is wrong before anything is sent', async () => {
@@ -381,15 +411,18 @@ test('a watch that cannot be read keeps no other from being served, and those wh
     },
     teams: new Reloadable(() => createTeams(undefined)),
     scopeOf: () => scope,
+    hasEnded: async () => false,
+
     follow: subject =>
       async function* (auth) {
         followed.push(JSON.stringify(subject));
         await once(auth.cancellation.signal, 'abort');
         yield* [];
       },
-    prepare: async () => async () => ({ status: 200, isTaken: true }),
+    prepare: async () => ({ registration: 'r', send: async () => ({ status: 200, isTaken: true }) }),
     report() {},
   });
+  watches.start(() => false);
   const auth = { credential, scope, cancellation: new AbortController(), metadata: new ResponseMetadata() };
   for (const name of ['first', 'second']) await watches.begin(auth, { kind: 'events', query: { name } }, 'hook', null);
   expect(followed).toEqual(['{"kind":"events","query":{"name":"second"}}']);
@@ -467,6 +500,20 @@ test('a gateway that closes leaves its watches to the others, and what it has se
   expect((await watches(gateway)).map((each: { id: string }) => each.id)).toEqual([id]);
 });
 
+test('a watch whose gateway ended before it knew where the watch begins says that something may be missing', async () => {
+  const first = await start();
+  const forget = sandbox.tell({ path: /\/events$/, status: 503 });
+  const { data } = await first.query(begin, { input: { endpoint: 'hook', filter: filter() } }, admin);
+  sandbox.publishEvent({ title: 'Between' });
+  await first.close();
+  forget();
+  await until(() => receiver.taken.length === 1);
+  expect(receiver.taken[0]?.body).toMatchObject({ watch: data.watchEvents.watch.id, gap: true, changes: [] });
+  sandbox.publishEvent({ title: 'After' });
+  await until(() => receiver.taken.length === 2);
+  expect(receiver.taken[1]?.body).toMatchObject({ gap: false, changes: [{ event: { title: 'After' } }] });
+});
+
 test('another gateway goes on with what a killed one has left, and sends it under the same identifier', async () => {
   receiver.status = 503;
   const id = await watch(gateway);
@@ -516,27 +563,34 @@ test('a watch ends when its client signs out on another gateway', async () => {
   const listed = { ...env, TEAMS_FILE: join(folder, 'teams.json') };
   const [one, two] = await Promise.all([1, 2].map(() => startGateway({ sandbox, redisUrl: redis.url, env: listed })));
   try {
-    const { headers } = await (one as TestGateway).query(
-      'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }',
-      { input: { email, password } },
-      {},
-    );
-    const session = {
-      cookie: headers
-        .getSetCookie()
-        .map(each => each.split(';')[0])
-        .join('; '),
+    const signIn = async () => {
+      const document = 'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }';
+      const { headers } = await (one as TestGateway).query(document, { input: { email, password } }, {});
+      return {
+        cookie: headers
+          .getSetCookie()
+          .map(each => each.split(';')[0])
+          .join('; '),
+      };
     };
+    const signOut = (session: Record<string, string>) =>
+      (two as TestGateway).query('mutation { signOut { viewer { email } } }', {}, session);
+    const beginOn = (session: Record<string, string>) =>
+      (one as TestGateway).query(begin, { input: { endpoint: 'hook', filter: filter() } }, session);
+    const session = await signIn();
     await register(one as TestGateway, 'hook', session);
-    expect(
-      fault(await (one as TestGateway).query(begin, { input: { endpoint: 'hook', filter: filter() } }, session)),
-    ).toBeUndefined();
+    expect(fault(await beginOn(session))).toBeUndefined();
     await until(async () => (await watches(one as TestGateway, session))[0]?.cursor);
-    const { errors } = await (two as TestGateway).query('mutation { signOut { viewer { email } } }', {}, session);
-    expect(errors).toBeUndefined();
+    expect((await signOut(session)).errors).toBeUndefined();
+    // Also one that begins meanwhile.
+    for (let round = 0; round < 5; round += 1) {
+      const other = await signIn();
+      const [, ...begun] = await Promise.all([signOut(other), beginOn(other), beginOn(other)]);
+      expect(begun.map(fault).filter(code => code !== undefined && code !== 'UNAUTHENTICATED')).toEqual([]);
+    }
     sandbox.publishEvent({ title: 'Unsent' });
     const client = new Redis(redis.url);
-    await until(async () => (await client.keys('mig:watch:*')).length === 0);
+    await until(async () => (await client.keys('mig:watch:*')).every(key => key.endsWith(':claim')));
     client.disconnect();
     expect(receiver.received).toEqual([]);
   } finally {

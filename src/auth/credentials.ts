@@ -10,7 +10,14 @@ import { cookieHeader } from './service-cookies.js';
 /** The credential of a client (docs/upstream-api.md: Authentication). A cookie is the JSON of a session's `ServiceCookie`s. */
 export type Credential =
   | { readonly kind: 'apiKey' | 'bearer' | 'sessionId'; readonly secret: Secret }
-  | { readonly kind: 'cookie'; readonly secret: Secret; readonly email: string; readonly name: string | null };
+  | {
+      readonly kind: 'cookie';
+      readonly secret: Secret;
+      readonly email: string;
+      readonly name: string | null;
+      /** The identifier of the session. */
+      readonly session: string;
+    };
 
 declare const scopeBrand: unique symbol;
 
@@ -22,9 +29,15 @@ export function hashOfKey(key: string): string {
   return `sha256:${createHash('sha256').update(key).digest('hex')}`;
 }
 
+/** Lowers ASCII letters only: the lower case of other letters can be the address of someone else (the Kelvin sign becomes k). */
+export const lowerCase = (text: string) => text.replace(/[A-Z]/g, letter => letter.toLowerCase());
+
+/** Who has a credential, in the one spelling that operators see, too: the e-mail of a user, or the hash of a key. */
+export const holderOf = (credential: Credential): string =>
+  credential.kind === 'cookie' ? lowerCase(credential.email) : hashOfKey(credential.secret.reveal());
+
 /** Tells credentials apart in what a client keeps, such as a cursor: the same in each gateway, after a restart, and for a user who signs in again. */
-export const ownerOf = (credential: Credential): string =>
-  `${credential.kind} ${credential.kind === 'cookie' ? credential.email : hashOfKey(credential.secret.reveal())}`;
+export const ownerOf = (credential: Credential): string => `${credential.kind} ${holderOf(credential)}`;
 
 /** Computes scopes of credentials. They are keyed with the gateway's secret, so that a scope reveals nothing about its credential. */
 export function createScoper(secret: Secret): (credential: Credential) => Scope {

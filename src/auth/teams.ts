@@ -4,11 +4,9 @@ import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../config/configuration-error.js';
 import { Forbidden } from '../errors.js';
 import { readTextFile } from '../lib/read-file.js';
-import { type Credential, hashOfKey } from './credentials.js';
+import { type Credential, hashOfKey, holderOf, lowerCase } from './credentials.js';
 
 const keyHash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits');
-/** Lowers ASCII letters only: the lower case of other letters can be the address of someone else (the Kelvin sign becomes k). */
-export const lowerCase = (text: string) => text.replace(/[A-Z]/g, letter => letter.toLowerCase());
 const email = z.string().transform(lowerCase);
 
 const limits = z.strictObject({
@@ -97,7 +95,7 @@ function keyName(keyHash: string): string {
 /** How a line of the log names who sent something: the e-mail, or the beginning of the secret's hash, as in a teams file. */
 export function loggedMember(credential: Credential | Error | undefined): string | undefined {
   if (credential === undefined || credential instanceof Error) return undefined;
-  return credential.kind === 'cookie' ? credential.email : hashOfKey(credential.secret.reveal()).slice(0, 15);
+  return credential.kind === 'cookie' ? credential.email : holderOf(credential).slice(0, 15);
 }
 
 /** The teams in a file. @throws ConfigurationError for an invalid file. */
@@ -170,12 +168,10 @@ export function requiredTeamOf(teams: Teams, credential: Credential): TeamKey {
 
 /** The entry of a credential in a teams file; undefined where it cannot have one. */
 function memberOf(credential: Credential): string | undefined {
-  if (credential.kind === 'cookie') {
-    const address = lowerCase(credential.email);
-    // The service decides which addresses can sign in. An address that looks like a key's hash, which is not secret, must not match the key.
-    return keyHash.safeParse(address).success ? undefined : address;
-  }
-  return credential.kind === 'apiKey' ? hashOfKey(credential.secret.reveal()) : undefined;
+  const member = holderOf(credential);
+  // The service decides which addresses can sign in. An address that looks like a key's hash, which is not secret, must not match the key.
+  const kind = keyHash.safeParse(member).success ? 'apiKey' : 'cookie';
+  return credential.kind === kind ? member : undefined;
 }
 
 /** The storage key of a team that a file names. */

@@ -60,6 +60,8 @@ export class RequestState {
   /** Counts the memory of the body; undefined while that is not counted. */
   bodyClaim: Claim | undefined;
   readonly #counts: (() => void)[] = [];
+  /** Whether the response lasts as long as its client listens. */
+  isStream = false;
 
   /** Once someone reads it. */
   body: MaybePromise<Buffer | Error> | undefined;
@@ -108,6 +110,7 @@ export class RequestState {
 
   /** Ends the counts: the response has ended, or has become a stream, which has a limit of its own. */
   release(): void {
+    this.isStream = !this.#isClosed;
     for (const end of this.#counts.splice(0)) end();
   }
 

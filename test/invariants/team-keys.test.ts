@@ -6,7 +6,13 @@ import { Secret } from '../../src/config/values.js';
 import { fuzz } from '../support/fuzz.js';
 
 const apiKey = (key: string): Credential => ({ kind: 'apiKey', secret: new Secret(key) });
-const user = (email: string): Credential => ({ kind: 'cookie', secret: new Secret('s'), email, name: null });
+const user = (email: string): Credential => ({
+  kind: 'cookie',
+  secret: new Secret('s'),
+  email,
+  name: null,
+  session: 'id',
+});
 
 /** The digests of team keys, so that a long run needs little memory. */
 const digest = (text: string) => createHash('sha256').update(text).digest('base64').slice(0, 12);

@@ -9,6 +9,8 @@ const text = z.string();
 /** An endpoint of a team (docs/upstream-api.md: Endpoint registration). The values of its headers are encrypted. */
 const endpoint = z.looseObject({
   name: text,
+  /** Made at the registration: after another one under the same name, it is another endpoint. */
+  registration: text,
   /** Made at the registration, and by each update of the URL or headers. What was started for another revision is not sent. */
   revision: text,
   url: text,

@@ -37,6 +37,7 @@ export class Registry {
     const signingSecret = newSigningSecret();
     const endpoint: Endpoint = {
       ...named,
+      registration: randomUUID(),
       revision: randomUUID(),
       failingSince: null,
       headerNames: headers.map(header => header.name),
@@ -64,7 +65,8 @@ export class Registry {
     // An export goes on if it is sent where it was, with the same headers.
     const isSame = headers == null && named.url === before.url;
     const endpoint: Endpoint = {
-      ...(isSame ? before : { revision: randomUUID(), failingSince: null }),
+      ...before,
+      ...(!isSame && { revision: randomUUID(), failingSince: null }),
       ...named,
       headerNames: headers?.map(header => header.name) ?? before.headerNames,
       ...(await this.#deps.seals.sealAll(

@@ -115,7 +115,7 @@ export const exportsResolvers: Resolvers = {
     outcome: record => statusOf(record),
     result: record => (statusOf(record) === 'RUNNING' ? null : endingOf(record)),
   },
-  Watch: { endpoint: ({ endpoint }, _, context) => endpointBy(endpoint, context) },
+  Watch: { endpoint: ({ endpoint }, _, context) => endpointBy(endpoint, context, 'registration') },
   ExportDelivered: { redirectUrl: ({ redirectUrl }) => browserUrl.parse(redirectUrl) },
   ExportReference: { url: ({ url }) => browserUrl.parse(url) },
 };
@@ -139,8 +139,8 @@ const stateOf = oncePerValue((context: Context) => context.exports.stateOf(teamO
 
 const exportBy = async (key: ExportKey, context: Context) => exportWith(await stateOf(context), key) ?? null;
 
-const endpointBy = async (wanted: string, context: Context) =>
-  (await stateOf(context)).endpoints.find(({ name }) => name === wanted) ?? null;
+const endpointBy = async (wanted: string, context: Context, by: 'name' | 'registration' = 'name') =>
+  (await stateOf(context)).endpoints.find(endpoint => endpoint[by] === wanted) ?? null;
 
 /** The client that makes a request, and the span of its operation. */
 const requestedBy = ({ credential, metadata }: Context) => ({

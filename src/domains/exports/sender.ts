@@ -110,14 +110,16 @@ export class Sender {
 
   /**
    * Prepares to send something else than an export to an endpoint of a team, as it is now, for the user of a session.
-   * @returns makes one call, signed and guarded as those of exports, and returns its status, null if there was no answer, and whether it is 2xx.
+   * @returns its registration, and what makes one call, signed and guarded as those of exports, and returns its status, null if there was no answer, and
+   *   whether it is 2xx.
    * @throws NotFound, Conflict or BadUserInput if nothing can be sent; UpstreamUnavailable.
    */
-  async prepare(team: TeamKey, name: string, credential: Credential) {
+  async prepare(team: TeamKey, name: string, by: 'name' | 'registration', credential: Credential) {
     const { store, guard, startTimer } = this.#deps;
-    const { url, opened } = await this.#opened(team, await store.read(team), name, sessionUser(credential));
+    const found = endpointNamed(await store.read(team), name, by);
+    const { url, opened } = await this.#opened(team, found, sessionUser(credential));
     const { endpoint, headers, secrets } = opened;
-    return async (call: Pick<OutboundCall, 'id' | 'body'>) => {
+    const send = async (call: Pick<OutboundCall, 'id' | 'body'>) => {
       const signed = { ...headers, ...signatureHeaders(secrets, call, new Date(timeNow())) };
       const { status, fault } = await attemptOnce({ ...call, url }, signed, guard, startTimer);
       const isTaken = status !== null && status >= 200 && status <= 299;
@@ -130,6 +132,7 @@ export class Sender {
           .catch(() => {});
       return { status, isTaken };
     };
+    return { registration: endpoint.registration, send };
   }
 
   /** Tells operators whether an endpoint took a call. @param failedAt null: it did. */
@@ -148,9 +151,8 @@ export class Sender {
     else telemetry.endpointFails(endpoint, failingSince ?? failedAt, words);
   }
 
-  /** The endpoint, with what it seals, and its URL for a user. @throws NotFound, Conflict or BadUserInput. */
-  async #opened(team: TeamKey, state: TeamState, name: string, user: ExportUser) {
-    const endpoint = endpointNamed(state, name);
+  /** An endpoint, with what it seals, and its URL for a user. @throws Conflict or BadUserInput. */
+  async #opened(team: TeamKey, endpoint: Endpoint, user: ExportUser) {
     const url = resolvedUrl(endpoint.url, user, this.#deps.httpsOnly);
     return { url, opened: await this.#deps.seals.openAll(team, endpoint) };
   }
@@ -163,7 +165,7 @@ export class Sender {
     prepare: () => MaybePromise<Payload>,
   ): Promise<ExportRecord> {
     const { store, telemetry } = this.#deps;
-    const { url, opened } = await this.#opened(team, state, recorded.endpoint, user);
+    const { url, opened } = await this.#opened(team, endpointNamed(state, recorded.endpoint), user);
     const { body, ...counts } = await prepare();
     const startsAt = timeNow();
     const begun = await recordStart(

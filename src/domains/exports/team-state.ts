@@ -11,9 +11,9 @@ const keptExports = 100;
 /** Of JSON text. A change writes the exports of the team again, and in a file those of all teams. */
 const maxBytes = 8 * 1024 * 1024;
 
-/** The endpoint with this name. @throws NotFound */
-export function endpointNamed({ endpoints }: TeamState, name: string): Endpoint {
-  const found = endpoints.find(endpoint => endpoint.name === name);
+/** The endpoint with this name, or of this registration. @throws NotFound */
+export function endpointNamed({ endpoints }: TeamState, name: string, by: 'name' | 'registration' = 'name'): Endpoint {
+  const found = endpoints.find(endpoint => endpoint[by] === name);
   if (found === undefined) throw new NotFound('The team has no endpoint with this name');
   return found;
 }

@@ -77,7 +77,8 @@ export function createRevocations(
       unsaved.set(session, endsAt);
       await save(redis);
     },
-    /** Whether the session was signed out, as far as this process knows. */
-    has: async (session: string) => revoked.has(session) || ((await shared?.memo(session)) ?? false),
+    /** Whether the session was signed out, as far as this process knows. @param isNow not a second ago. */
+    has: async (session: string, isNow = false) =>
+      revoked.has(session) || ((await shared?.memo(session, { forceRefresh: isNow })) ?? false),
   };
 }

@@ -97,6 +97,10 @@ export function createSessions(deps: SessionsDeps) {
       return { credential: credentialOf(opened), renewed: isOutdated ? await cookieOf(opened) : undefined };
     },
 
+    /** Whether a client has signed out, whatever was known of its session before. */
+    hasEnded: async (credential: Credential) =>
+      credential.kind === 'cookie' && (await revocations.has(credential.session, true)),
+
     /** Ends a session before it expires, for every copy of its cookie. Does nothing if the cookie cannot be opened. */
     async end(cookie: string) {
       const opened = await read(cookie).catch(() => undefined);
@@ -113,9 +117,10 @@ export function createSessions(deps: SessionsDeps) {
   };
 }
 
-const credentialOf = ({ cookies, email, name }: Session): Credential => ({
+const credentialOf = ({ cookies, email, name, id }: Session): Credential => ({
   kind: 'cookie',
   secret: new Secret(JSON.stringify(cookies)),
   email,
   name,
+  session: id,
 });

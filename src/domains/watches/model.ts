@@ -20,12 +20,15 @@ export interface Watch {
   readonly team: string;
   readonly owner: string;
   readonly credential: Credential;
+  /** The registration of the endpoint that it was made for. */
   readonly endpoint: string;
   readonly subject: Subject;
   /** Made at the beginning, and by each renewal. */
   readonly lease: string;
   /** In milliseconds since 1970. */
   readonly until: number;
+  /** The process in which it has begun; null once it was renewed. */
+  readonly begunIn: string | null;
   /** Behind which it continues. Null until the first place is known. */
   readonly cursor: string | null;
   readonly pending: Delivery | null;

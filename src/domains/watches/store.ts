@@ -115,7 +115,9 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
       const values = [before, lease, sealed, leftMs];
       const stored = await run('EVAL', keyOf(id), () => redis.eval(putScript, 1, keyOf(id), ...values));
       if (stored !== 1) return false;
-      if (before === '')
+      // Before others know of it: who has begun it knows that nothing was missed.
+      if (before === '') await this.claim(id);
+      if (before !== lease)
         await run('HSET', indexKey, () => redis.hset(indexKey, id, `${team} ${owner} ${lease} ${until}`));
       return true;
     },

@@ -15,7 +15,7 @@ import type { Reloadable } from '../../config/values.js';
 import { isUnreadable, present } from '../../data/parsing.js';
 import { shortHash } from '../../data/shared-store.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
-import { Forbidden, NotFound, RateLimited, UpstreamUnavailable } from '../../errors.js';
+import { Forbidden, NotFound, RateLimited, Unauthenticated, UpstreamUnavailable } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import { iso } from '../../lib/time.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
@@ -27,10 +27,14 @@ type Sent = { readonly status: number | null; readonly isTaken: boolean };
 /** Sends to one endpoint. */
 type Send = (call: Pick<Delivery, 'id' | 'body'>) => Promise<Sent>;
 
+type IsBlocked = (client: Pick<RequestAuth, 'scope' | 'credential'>) => boolean;
+
 interface WatchesDeps {
   readonly store: WatchStore;
   readonly teams: Reloadable<Teams>;
   readonly scopeOf: (credential: Credential) => Scope;
+  /** Whether a client has signed out by now. */
+  readonly hasEnded: (credential: Credential) => Promise<boolean>;
   /** Follows a subject behind a cursor. @throws BadUserInput for a cursor of something else. */
   readonly follow: (
     subject: Subject,
@@ -38,7 +42,12 @@ interface WatchesDeps {
     credential: Credential,
   ) => (auth: RequestAuth) => AsyncIterable<WatchedChange>;
   /** Prepares to send to an endpoint, as it is now. @throws NotFound and others where that is not possible. */
-  readonly prepare: (team: TeamKey, endpoint: string, credential: Credential) => Promise<Send>;
+  readonly prepare: (
+    team: TeamKey,
+    endpoint: string,
+    by: 'name' | 'registration',
+    credential: Credential,
+  ) => Promise<{ readonly registration: string; readonly send: Send }>;
   /** Reports why a watch ended before its lease. */
   readonly report: (error: unknown) => void;
 }
@@ -53,22 +62,30 @@ const leaseMs = 15 * 60_000;
 const maxOfTeam = 20;
 /** How often a gateway looks for watches that no other one serves any more. */
 const lookEveryMs = 2_000;
+/** A watch of events may have missed something where it is known only later, or in another process, where it has begun. */
+const promptMs = 60_000;
 const retryMs = { first: 1_000, max: 60_000 };
 /** How long a call that is on its way may take while the gateway closes: less than what else runs. Another gateway sends it again. */
 const closingMs = 3_000;
 
 export class Watches {
-  /** Whether an operator has blocked a client. The server, which is built later, sets it. */
-  isBlocked: (client: Pick<RequestAuth, 'scope' | 'credential'>) => boolean = () => false;
   readonly #deps: WatchesDeps;
   readonly #running = new Map<string, Running>();
-  readonly #timer = setInterval(() => void this.#look(), lookEveryMs).unref();
+  #isBlocked: IsBlocked = () => true;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #process = randomUUID();
   #looking = Promise.resolve();
   /** Whether the latest look has not begun, and so sees all that is stored by now. */
   #willLook = false;
 
   constructor(deps: WatchesDeps) {
     this.#deps = deps;
+  }
+
+  /** Begins to serve the watches of others. Call it before the first `begin`. @param isBlocked whether an operator has blocked a client. */
+  start(isBlocked: IsBlocked): void {
+    this.#isBlocked = isBlocked;
+    this.#timer = setInterval(() => void this.#look(), lookEveryMs).unref();
   }
 
   /**
@@ -78,13 +95,12 @@ export class Watches {
   async begin(auth: RequestAuth, subject: Subject, name: string, after: string | null): Promise<Watch> {
     const { store, follow, prepare } = this.#deps;
     const { key, client } = this.#clientOf(auth);
-    const endpoint = name.normalize();
     follow(subject, after, client.credential);
-    await prepare(key, endpoint, client.credential);
+    const { registration: endpoint } = await prepare(key, name.normalize(), 'name', client.credential);
     const id = randomUUID();
-    const state = { cursor: after, pending: null, latest: null, lastDelivery: null };
+    const state = { begunIn: this.#process, cursor: after, pending: null, latest: null, lastDelivery: null };
     const watch = { id, ...client, endpoint, subject, ...leased(), ...state };
-    await store.put(watch);
+    await this.#put(watch);
     // Counted with the new one, so that two at once cannot exceed the limit.
     const ofTeam = [...(await store.leases()).values()].filter(({ team }) => team === client.team);
     if (ofTeam.length > maxOfTeam) {
@@ -101,8 +117,15 @@ export class Watches {
     const before = await this.#own(auth, id);
     if (after !== null) this.#deps.follow(before.subject, after, credential);
     const isElsewhere = after !== null && after !== before.cursor;
-    const watch = { ...before, credential, ...leased(), ...(isElsewhere && { cursor: after, pending: null }) };
-    await this.#deps.store.put(watch);
+    const watch = {
+      ...before,
+      credential,
+      ...leased(),
+      begunIn: null,
+      ...(isElsewhere && { cursor: after, pending: null }),
+    };
+    // It was renewed twice at once, or has ended.
+    if (!(await this.#put(watch, before.lease))) return this.renew(auth, id, after);
     await this.#look();
     return watch;
   }
@@ -149,6 +172,15 @@ export class Watches {
     metadata.forbidCaching();
     const key = requiredTeamOf(this.#deps.teams.current, credential);
     return { key, client: { team: shortHash(key), owner: ownerIndex(credential), credential } };
+  }
+
+  /** Stores a watch as `WatchStore.put` does. @throws Unauthenticated if its client has signed out, which may have ended only the watches from before. */
+  async #put(watch: Watch, lease?: string): Promise<boolean> {
+    const { store, hasEnded } = this.#deps;
+    const isStored = await store.put(watch, lease);
+    if (!(await hasEnded(watch.credential))) return isStored;
+    await store.remove(watch.id);
+    throw new Unauthenticated('The session has ended; sign in again');
   }
 
   async #ownedBy(credential: Credential): Promise<readonly Watch[]> {
@@ -242,7 +274,10 @@ export class Watches {
     const sendAll = async (): Promise<boolean> => {
       if (state.pending !== null && !(await deliver(state.pending))) return false;
       pause = retryMs.first;
-      for await (const { key, cursor, gap, change } of this.#deps.follow(subject, state.cursor, credential)(auth)) {
+      const changes = this.#deps.follow(subject, state.cursor, credential)(auth);
+      for await (const { key, cursor, change, ...found } of changes) {
+        const isLate = watch.begunIn !== this.#process || timeNow() > watch.until - leaseMs + promptMs;
+        const gap = found.gap || (isLate && change === undefined && state.cursor === null);
         if (change === undefined && !gap) await save({ cursor });
         else {
           const id = deliveryId(state, key);
@@ -269,10 +304,10 @@ export class Watches {
     // The process may have been paused.
     if (shortHash(key) !== team || until <= timeNow())
       throw new Forbidden('The client has left its team, or the lease has ended');
-    if (this.isBlocked({ credential, scope: this.#deps.scopeOf(credential) }))
+    if (this.#isBlocked({ credential, scope: this.#deps.scopeOf(credential) }))
       throw new Forbidden('An operator has blocked the client');
     try {
-      const send = await this.#deps.prepare(key, endpoint, credential);
+      const { send } = await this.#deps.prepare(key, endpoint, 'registration', credential);
       return await send(delivery);
     } catch (error) {
       if (error instanceof UpstreamUnavailable) return { status: null, isTaken: false };

@@ -2,8 +2,8 @@
 import type { ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { type AcceptedScopes, hashOfKey, type Scope } from '../../auth/credentials.js';
-import { lowerCase, type Teams } from '../../auth/teams.js';
+import { type AcceptedScopes, holderOf, lowerCase, type Scope } from '../../auth/credentials.js';
+import type { Teams } from '../../auth/teams.js';
 import type { Reloadable } from '../../config/values.js';
 import { createRedisGuard, type RedisClient } from '../../data/redis.js';
 import { RateLimited } from '../../errors.js';
@@ -134,8 +134,7 @@ function createNames({ teams, acceptedScopes }: ClientsDeps) {
     if (scope === undefined || credential === undefined || credential instanceof Error) return [];
     const found = named.get(scope);
     if (found !== undefined) return found;
-    const isMember = credential.kind === 'cookie';
-    const id = isMember ? `member:${lowerCase(credential.email)}` : `key:${hashOfKey(credential.secret.reveal())}`;
+    const id = `${credential.kind === 'cookie' ? 'member' : 'key'}:${holderOf(credential)}`;
     const team = teams.current.teamOf(credential)?.name ?? null;
     const names = [{ id, team }, ...(team === null ? [] : [{ id: `team:${team}`, team }])];
     if (acceptedScopes.has(scope)) named.set(scope, names);
@@ -263,8 +262,8 @@ const clientOf = ({ address, lastScope }: ClientConnection): Client => ({
   credential: lastScope?.credential,
 });
 
-/** Whether a response is a connection: it lasts as long as its client listens. */
-const isOfStream = ({ req }: ServerResponse) => ['sse', 'multipart'].includes(stateOf(req).operation.transport ?? '');
+/** Whether a response is a connection. */
+const isOfStream = ({ req }: ServerResponse) => stateOf(req).isStream;
 
 const shownRestriction = (id: string, { until, ...rest }: Restriction) => ({ id, ...rest, until: iso(until) });
 

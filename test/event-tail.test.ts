@@ -145,6 +145,22 @@ describe.each<[string, Compare]>([
     expect(told(next)).toEqual(['new 2026-03-10T10:00:10.000Z']);
   });
 
+  test.each([1, 12, 30, 47, 47.99])(
+    'begins in at most 36 calls if 2,000 events were updated %d hours ago',
+    async hours => {
+      const service = list();
+      const now = at('2026-03-10T23:59:59Z');
+      const start = now - hours * 3_600_000;
+      for (let index = 0; index < 2_000; index += 1)
+        service.set(`e${index}`, new Date(start + index / 4).toISOString());
+      for (let index = 0; index < 1_000; index += 1)
+        service.set(`late${index}`, new Date(start + 1_500 + (index * (now - start - 1_500)) / 5e5).toISOString());
+      const { updates, sent } = await follow(service.read, undefined, now);
+      expect([updates, sent]).toEqual([[], 0]);
+      expect(service.asked.length).toBeLessThanOrEqual(36);
+    },
+  );
+
   test.each([
     ['', 1],
     [', and has some events twice', 2],

@@ -109,12 +109,11 @@ async function newestEvents(read: ReadBetween, now: number) {
   if (later.totalItems <= maxPageSize) return { start: from, events: later.events };
   // The service does not document the order of its list: divided, the range shows a time five to ten minutes before the newest update.
   const hasMoreThan = (count: number) => async (time: number) => (await read(1, time, to, 1)).totalItems > count;
-  const { low } = await divide(from, now, lengthMs => lengthMs <= overlapMs, hasMoreThan(0));
+  const { low, high } = await divide(from, now, lengthMs => lengthMs <= overlapMs, hasMoreThan(0));
   const start = Math.max(from, low - overlapMs);
   const all = await readAll(read, start, to, maxAtStart);
   if (!all.isTooLong) return { start, events: all.events };
-  const end = Math.max(now, start + 2 * overlapMs);
-  const late = await divide(start, end, lengthMs => lengthMs <= minLookBackMs, hasMoreThan(maxAtStart));
+  const late = await divide(start, high, lengthMs => lengthMs <= minLookBackMs, hasMoreThan(maxAtStart));
   // Where more than that are dated ahead of the clock, the range has no such end.
   const newest = Math.min(late.high, now);
   return { start: newest, events: (await readAll(read, newest, to, maxAtStart)).events };

@@ -224,6 +224,8 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
     const { cursor } = (receiver.received[1] as Received).body;
     await on().query(renew, { input: { watch: data.watchJob.watch.id, after: cursor } }, admin);
     await until(() => progresses().length === 4);
+    // Another state would be sent into the next test.
+    await on().query(stop, { input: { watch: data.watchJob.watch.id } }, admin);
     forget();
     expect(progresses()).toEqual([10, 20, 10, 10]);
     const ids = receiver.received.map(({ headers }) => headers['webhook-id']);

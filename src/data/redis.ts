@@ -200,9 +200,9 @@ const commands = [
 /** What is wrong with a Redis that answers: commands that it refuses, and the eviction of what it must keep. Never rejects. */
 export async function faultsOfRedis(client: RedisClient): Promise<readonly string[]> {
   const refused = new Set<string>();
-  const run = async ([name = '', ...args]: readonly string[]) => {
+  const run = async ([name = '', ...args]: readonly string[], on = client) => {
     try {
-      return `${await client.call(name, ...args)}`;
+      return `${await on.call(name, ...args)}`;
     } catch (error) {
       if (/^NOPERM|unknown command/i.test((error as Error).message)) refused.add(name);
       return '';
@@ -211,6 +211,11 @@ export async function faultsOfRedis(client: RedisClient): Promise<readonly strin
   const info = (await Promise.all(commands.map(command => run(command.split(' '))))).at(-1) ?? '';
   // Only now: a Cluster runs commands that it sends again in another order.
   await Promise.all(['', ':hash', ':names', ':set'].map(key => run(['UNLINK', `mig:check${key}`])));
+  // A connection that subscribes runs nothing else.
+  const subscriber = subscriberOf(client);
+  await firstContact(subscriber);
+  for (const name of ['SUBSCRIBE', 'UNSUBSCRIBE']) await run([name, 'mig:check'], subscriber);
+  if (subscriber !== client) subscriber.disconnect();
   const [, policy = 'volatile-lru'] = /^maxmemory_policy:(\S+)/m.exec(info) ?? [];
   const isBounded = !/^maxmemory:0\b/m.test(info);
   const faults: string[] = [];

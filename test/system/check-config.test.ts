@@ -106,12 +106,12 @@ test('says which commands the user of Redis may not run, and the start says the 
   const redis = await startRedis();
   try {
     const admin = new Redis(redis.url);
-    const refused = ['-eval', '-zadd', '-sadd', '-scan', '-exists'];
+    const refused = ['-eval', '-zadd', '-sadd', '-scan', '-exists', '-subscribe'];
     await admin.acl('SETUSER', 'limited', 'on', '>word', '~*', '&*', '+@all', ...refused);
     admin.disconnect();
     const env = { UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL: redis.url.replace('//', '//limited:word@') };
     const line =
-      'Redis: the user may not run EXISTS, SCAN, SADD, ZADD, EVAL; less is shared, or exports are refused. Allow them';
+      'Redis: the user may not run EXISTS, SCAN, SADD, ZADD, EVAL, SUBSCRIBE; less is shared, or exports are refused. Allow them';
     const { code, stderr } = await check(env);
     expect([code, stderr.split('\n')]).toEqual([0, expect.arrayContaining([line])]);
     const gateway = await program.start(env);

@@ -96,6 +96,19 @@ test('every operation of the guides, examples, console and tools is one of the r
   for (const parts of whole) expect(validate(released, concatAST(parts), rules)).toEqual([]);
 });
 
+test('every guide, example and tool that lists events says of which time, and with which scores', () => {
+  // The console lists what its reader chooses.
+  const guides = ['README.md', ...['frontends', 'partners', 'reference'].map(name => `docs/${name}.md`)];
+  const files = [...guides, ...['examples/partners', 'operations'].flatMap(filesIn)];
+  const listing = files.filter(file => /^[^#]*\b(?:events|eventStatistics)(?:\([^)]*\))? \{/m.test(read(file)));
+  expect(listing.length).toBeGreaterThan(8);
+  const time = /yesterday|from["']?[:,]/;
+  const scores = /likelihood["']?:|(?:severity|likelihood) and (?:severity|likelihood) 2 to 3|any likelihood/;
+  const inOneLine = (file: string) => read(file).replace(/\n(?:# )?/g, ' ');
+  const silent = listing.filter(file => ![time, scores].every(says => says.test(inOneLine(file))));
+  expect(silent).toEqual([]);
+});
+
 test.each(documents)('%s links only to headings that exist', document => {
   const links = [...read(document).matchAll(/\]\(((?!https?:)[^)#\s]*)#([^)\s]+)\)/g)];
   const slugsOf = (file: string) =>

@@ -186,13 +186,12 @@ describe('the Dockerfile', () => {
     expect(admitted.map(line => line.slice(1)).sort()).toEqual(sources.sort());
   });
 
+  const lastStage = lines.findLastIndex(line => line.startsWith('FROM '));
+
   test.each(['true', 'false'])(
-    'builds in a clean folder, with TRACES=%s',
-    traces => {
-      const build = lines.slice(
-        0,
-        lines.findLastIndex(line => line.startsWith('FROM ')),
-      );
+    'builds in a clean folder, with TRACES=%s, and starts',
+    async traces => {
+      const build = lines.slice(0, lastStage);
       const target = mkdtempSync(join(tmpdir(), 'image-'));
       try {
         for (const line of build) {
@@ -214,9 +213,45 @@ describe('the Dockerfile', () => {
         expect(named).toContain('graphql');
         expect(named).not.toContain('jest');
         expect(named.some((name: string) => name.startsWith('@opentelemetry/sdk'))).toBe(traces === 'true');
+        const taken = valuesOf('COPY').flatMap(copy => [...copy.matchAll(/(?<=--from=build.*)\/app\/(\S+)/g)]);
+        expect(taken.map(([, name = '']) => name).filter(name => !existsSync(join(target, name)))).toEqual([]);
+        cpSync('operations', join(target, 'operations'), { recursive: true });
+        const env = {
+          PATH: process.env.PATH,
+          NODE_ENV: 'production',
+          SESSION_SECRET: 's'.repeat(32),
+          SANDBOX: 'true',
+          PORT: '0',
+        };
+        const program = spawn('./start', { cwd: target, env, stdio: ['ignore', 'pipe', 'inherit'] });
+        const [greeting] = await once(program.stdout, 'data');
+        program.kill();
+        expect([`${greeting}`, await once(program, 'exit')]).toEqual([
+          expect.stringContaining('Market Intelligence Gateway:'),
+          [0, null],
+        ]);
       } finally {
         rmSync(target, { recursive: true });
       }
+    },
+    600_000,
+  );
+
+  // Over this machine, of which nothing changes.
+  const machine = `set -e
+own=$(mktemp --directory) && mount -t tmpfs tmpfs "$own" && mkdir "$own/upper" "$own/work" "$own/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$own/upper,workdir=$own/work" "$own/root" && mount --rbind /dev "$own/root/dev"
+mkdir --parents "$own/root/app" && exec chroot "$own/root" sh -e -c`;
+  const inMachine = (command: string) =>
+    spawnSync('unshare', ['--mount', 'sh', '-c', `${machine} "$1"`, 'sh', `cd /app\n${command}`], { encoding: 'utf8' });
+
+  (inMachine('apt-get --version').status === 0 ? test : test.skip)(
+    'runs the commands of its last stage',
+    () => {
+      const commands = lines.slice(lastStage).flatMap(line => (line.startsWith('RUN ') ? line.slice(4) : []));
+      expect(commands.length).toBeGreaterThan(1);
+      const { status, stdout, stderr } = inMachine(`${commands.join('\n')}\nstat --format %u:%g data`);
+      expect([status, stdout.trimEnd().split('\n').at(-1), stderr]).toEqual([0, '1000:1000', expect.any(String)]);
     },
     600_000,
   );

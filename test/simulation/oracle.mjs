@@ -9,6 +9,19 @@ export function judge(fleet) {
   return all.flatMap(([rule, breaches]) => [...breaches(fleet)].map(breach => ({ rule, ...breach })));
 }
 
+/** Of each code: the faults that explain it, or the kinds of requests where it is an answer. A session of a user may be over at any time. */
+const causesOf = {
+  UNAUTHENTICATED: { faults: /credentialIsRevoked/, users: true },
+  FORBIDDEN: { kinds: /embed/ },
+  BAD_USER_INPUT: { kinds: /forbidden/ },
+  NOT_FOUND: { kinds: /watch|export/ },
+  CONFLICT: { kinds: /watch|write|export/ },
+  RATE_LIMITED: { kinds: /signIn|export/ },
+  UPSTREAM_INVALID_RESPONSE: { faults: /serviceSendsHtml|serviceCutsBodies/ },
+  UPSTREAM_TIMEOUT: { faults: /serviceIs(Slow|Silent)|Paused|clock/ },
+  UPSTREAM_UNAVAILABLE: { faults: /service(Fails|Resets|Cuts|Is)|Paused|redis|connections/ },
+};
+
 const rules = {
   *'nothing is left uncaught'({ crashes, gateways }) {
     for (const error of crashes) yield { error: String(error?.stack ?? error) };
@@ -196,6 +209,22 @@ const rules = {
           if (progress < before) yield { market, phase, id, at, progress, before };
           latest.set(`${connection} ${id}`, progress);
         }
+      }
+    }
+  },
+
+  /** An error says what was wrong: each code has its causes, and no request fails without one. */
+  *'an error has its cause'(fleet) {
+    for (const request of fleet.clients.requests) {
+      const { kind, at, end, account, text } = request;
+      for (const [, code] of text.matchAll(/"code":"(\w+)"/g)) {
+        const causes = causesOf[code];
+        const isExplained =
+          causes !== undefined &&
+          (causes.kinds?.test(kind) ||
+            (causes.users && account === 'u') ||
+            fleet.had(causes.faults ?? /^$/, at - 20_000, end));
+        if (!isExplained) yield { ...shown(request), code };
       }
     }
   },

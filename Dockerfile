@@ -11,7 +11,7 @@ COPY src ./src
 RUN npm run build \
   && npm pkg delete devDependencies $([ "$TRACES" = true ] || echo optionalDependencies) \
   && npm prune \
-  && npm sbom --sbom-format=cyclonedx > sbom.json \
+  && npm sbom --sbom-format=cyclonedx | sed '/"\(serialNumber\|timestamp\)"/d' > sbom.json \
   && find node_modules -type f \( -name '*.map' -o -name '*.md' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
 # The image runs what `npm start` runs, with the same flags, as the process that gets the signals: the script begins with exec.
 RUN node -p '"#!/bin/sh\n" + require("./package.json").scripts.start' > start && chmod +x start

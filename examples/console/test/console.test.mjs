@@ -193,6 +193,24 @@ check('on a screen of 390 pixels, nothing lies beside it', async () => {
       const { y, height } = await rows().first().boundingBox();
       assert.ok(y + height <= 844, `the first event ends at ${y + height}`);
     }
+    if (path === '/' || path === '/markets/1') {
+      // The filters fade out where they go on.
+      const filters = page.getByRole('form', { name: 'Filters' });
+      const fade = () => filters.evaluate(element => getComputedStyle(element).getPropertyValue('--behind'));
+      assert.notEqual(await fade(), '0px');
+      await filters.evaluate(element => element.scrollTo(9_999, 0));
+      await page.waitForFunction(
+        element => getComputedStyle(element).getPropertyValue('--behind') === '0px',
+        await filters.elementHandle(),
+      );
+      await filters.evaluate(element => element.scrollTo(0, 0));
+    }
+    if (path === '/markets/1') {
+      const name = page.locator('tbody tr').first().getByRole('cell').nth(1);
+      const { x } = await name.boundingBox();
+      await page.locator('table').evaluate(table => table.parentElement.scrollTo(300, 0));
+      assert.equal((await name.boundingBox()).x, x);
+    }
     await on.look(`narrow${path.replaceAll('/', '-')}`.replace(/-$/, '-monitor'));
   }
 });

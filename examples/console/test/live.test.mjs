@@ -1,6 +1,7 @@
 // What goes wrong on a screen while things change: events that arrive, jobs that run, a network that fails, input that is refused.
 import assert from 'node:assert/strict';
-import { openConsole } from './support.mjs';
+import { buildSchema, parse, validate } from 'graphql';
+import { openConsole, schemaText } from './support.mjs';
 
 const { on, page, endpoint, check, rows } = await openConsole();
 await page.goto(on.origin);
@@ -156,6 +157,192 @@ check('what is typed into the search is one step of the history', async () => {
   await page.waitForURL(url => url.search === '');
 });
 
+check('each screen has the same edges, its heading above its filters, and titles use the width', async t => {
+  t.after(() => page.setViewportSize({ width: 1280, height: 900 }));
+  for (const width of [1440, 2400]) {
+    await page.setViewportSize({ width, height: 900 });
+    const edges = new Set();
+    for (const [path, content] of [
+      ['/', 'ol.feed'],
+      ['/discover', 'form'],
+      ['/markets', 'main section'],
+      ['/markets/1', 'table'],
+      ['/exports', 'main section'],
+    ]) {
+      await page.goto(on.origin + path);
+      await page.locator(content).first().waitFor();
+      edges.add(await page.locator('h1').evaluate(element => Math.round(element.getBoundingClientRect().left)));
+      edges.add(
+        await page
+          .locator('header a')
+          .first()
+          .evaluate(element => Math.round(element.getBoundingClientRect().left)),
+      );
+    }
+    assert.equal(edges.size, 1, [...edges].join());
+    await openMonitor();
+    const [heading, filters] = [await page.locator('h1').boundingBox(), await page.getByRole('form').boundingBox()];
+    assert.ok(heading.y + heading.height <= filters.y);
+    const [list, title] = [
+      await page.locator('ol.feed').boundingBox(),
+      await rows().first().getByRole('button').boundingBox(),
+    ];
+    const side = await page.getByRole('button', { name: 'Sign out' }).boundingBox();
+    assert.equal(Math.round(list.x + list.width), Math.round(side.x + side.width));
+    assert.ok(title.x < 200 + list.x);
+  }
+});
+
+check('times are those of the reader, with the zone in the title, and the year if it is not this one', async () => {
+  const storageState = await page.context().storageState();
+  const abroad = await page.context().browser().newContext({ timezoneId: 'America/New_York', storageState });
+  const tab = await abroad.newPage();
+  tab.setDefaultTimeout(120_000);
+  await tab.goto(on.origin);
+  const time = tab.locator('ol.feed time').first();
+  const at = new Date(await time.getAttribute('datetime'));
+  const options = { timeZone: 'America/New_York', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' };
+  assert.ok((await time.innerText()).endsWith(new Intl.DateTimeFormat('en', options).format(at)));
+  assert.match(await time.getAttribute('title'), /Eastern .*Time, .*Z$/);
+  await tab.goto(`${on.origin}/markets/1`);
+  await tab.getByText(/created \w+ \d+$/).waitFor();
+  await tab.clock.setFixedTime('2027-02-01');
+  await tab.reload();
+  await tab.getByText(/created \w+ \d+, 2026$/).waitFor();
+  await abroad.close();
+});
+
+check('the chart names today, and its legend stands beside a range and a description', async () => {
+  for (const days of [2, 7, 30]) {
+    await openMonitor(`?days=${days}`);
+    const plot = await page.getByRole('slider').boundingBox();
+    const { x, width } = await page.getByText('Today', { exact: true }).boundingBox();
+    assert.ok(x + width <= plot.x + plot.width);
+  }
+  const slider = page.getByRole('slider');
+  await slider.press('End');
+  await slider.press('Enter');
+  await page.waitForURL(/from=/);
+  await slider.press('End');
+  const panel = page.getByRole('region', { name: 'Events by time and severity' });
+  for (const text of [/ ✕$/, /^Severity\s*3\s*2\s*1\s*0$/, /\(UTC\): \d+ event/])
+    await panel.getByText(text).first().waitFor();
+});
+
+check(
+  'keys search, go through the rows and their details, and are listed; a palette goes to screens, markets and companies',
+  async () => {
+    await page.goto(`${on.origin}/markets/1`);
+    await page.locator('tbody tr').first().waitFor();
+    await page.keyboard.press('Control+k');
+    const palette = page.getByRole('dialog').getByRole('combobox');
+    await palette.fill('Oy');
+    const company = page.getByRole('option', { name: /Oy Company$/ }).first();
+    const name = (await company.innerText()).replace(/\s*Company$/, '');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByRole('heading', { name, exact: true }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Control+k');
+    await palette.fill('nothing has this name');
+    await page.getByText('Nothing has this name.').waitFor();
+    await page.keyboard.press('Escape');
+    await palette.waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: 'Go to' }).click();
+    await page.getByRole('option', { name: /^Industrial Components.* Market$/ }).waitFor();
+    await on.look('palette');
+    await palette.fill('moni');
+    await page.keyboard.press('Enter');
+    await rows().first().waitFor();
+
+    await page.keyboard.press('/');
+    await page.keyboard.type('jk');
+    assert.equal(await page.getByRole('searchbox').inputValue(), 'jk');
+    await page.getByRole('searchbox').fill('');
+    await openMonitor();
+    for (const [key, row] of [
+      ['j', 0],
+      ['j', 1],
+      ['j', 2],
+      ['k', 1],
+    ]) {
+      await page.keyboard.press(key);
+      const isFocused = await rows()
+        .nth(row)
+        .getByRole('button')
+        .evaluate(element => element === document.activeElement);
+      assert.ok(isFocused, `${key} ${row}`);
+    }
+    const next = await rows().nth(2).getByRole('button').innerText();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Next' }).waitFor();
+    await page.keyboard.press('j');
+    await page.getByRole('dialog').getByRole('heading', { name: next, exact: true }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').getByText('Previous row or event').waitFor();
+    await on.look('keys');
+    await page.keyboard.press('Escape');
+  },
+);
+
+check('a view is saved with its address, and its link and its query are copied', async () => {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  const copied = () => page.evaluate(() => navigator.clipboard.readText());
+  const schema = buildSchema(schemaText());
+  for (const [path, filter, ready] of [
+    ['/', '?severity=3&search=copper', 'ol.feed li'],
+    ['/markets/1', '?search=Oy&sort=SCORE&descending=true', 'tbody tr'],
+  ]) {
+    await page.goto(on.origin + path + filter);
+    await page.locator(ready).first().waitFor();
+    const menu = page.getByRole('button', { name: 'Views' });
+    await menu.click();
+    await page.getByLabel('Name of this view').fill('What I look at');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Copy link' }).click();
+    await page.getByText('Link copied').waitFor();
+    assert.equal(await copied(), on.origin + path + filter);
+    await page.getByRole('button', { name: 'Copy as GraphQL' }).click();
+    await page.getByText('Query copied').waitFor();
+    assert.deepEqual(validate(schema, parse(await copied())), []);
+    assert.match(await copied(), /search: "(copper|Oy)"/);
+    await on.look(`views${path.replaceAll('/', '-')}`);
+    await page.goto(on.origin + path);
+    await page.locator(ready).first().waitFor();
+    await menu.click();
+    await page.getByRole('button', { name: 'What I look at', exact: true }).click();
+    await page.waitForURL(on.origin + path + filter);
+    await page.getByRole('button', { name: 'Remove What I look at' }).click();
+    await page.getByRole('button', { name: 'What I look at', exact: true }).waitFor({ state: 'hidden' });
+  }
+});
+
+check('a column gets another width by the pointer and by the keyboard, also after a reload', async () => {
+  await page.goto(`${on.origin}/markets/1`);
+  await page.locator('tbody tr').first().waitFor();
+  const header = page.getByRole('columnheader', { name: /^Countries/ });
+  const width = async () => Math.round((await header.boundingBox()).width);
+  const cell = async () =>
+    Math.round((await page.locator('tbody tr').first().getByRole('cell').nth(5).boundingBox()).width);
+  const before = await width();
+  const handle = header.getByRole('slider');
+  const { x, y } = await handle.boundingBox();
+  await page.mouse.move(x + 3, y + 5);
+  await page.mouse.down();
+  await page.mouse.move(x + 103, y + 5, { steps: 3 });
+  await page.mouse.up();
+  const wide = await width();
+  assert.ok(Math.abs(wide - before - 100) < 10, `${before} ${wide}`);
+  assert.equal(await cell(), wide);
+  await handle.press('ArrowLeft');
+  assert.equal(await width(), wide - 16);
+  await page.reload();
+  await page.locator('tbody tr').first().waitFor();
+  assert.equal(await width(), wide - 16);
+  await handle.press('Escape');
+  assert.equal(await width(), before);
+});
+
 check('a hovered cell of the matrix keeps its color', async () => {
   await openMonitor();
   const color = () => cell().evaluate(element => getComputedStyle(element).backgroundColor);
@@ -230,6 +417,7 @@ check(
 check('a range that is upside down keeps the table and marks its field', async () => {
   await page.goto(`${on.origin}/markets/1`);
   await page.locator('tbody tr').first().waitFor();
+  await page.getByRole('group', { name: 'Revenue' }).getByText('1.1B').waitFor();
   await page.getByLabel('Revenue, at least').fill('500000000');
   await page.getByLabel('Revenue, at most').fill('1');
   await page.getByRole('alert').waitFor();
@@ -411,6 +599,9 @@ check('"Send again" goes once the export was sent again', async () => {
   await page.getByText('All is well.').waitFor();
   await page.getByText('It was sent again.').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Send again' }).count(), 0);
+  endpoint.answer = { status: 503, body: {} };
+  await exportMarket();
+  await page.locator('summary').getByText('After 4 attempts, the endpoint answered 503').waitFor();
 });
 
 check(
@@ -432,7 +623,7 @@ check(
     endpoint.answer = { status: 200, body: {} };
     await endpoint.hasTaken(titles[0]);
     await watch.getByText('Last taken').waitFor();
-    const until = await watch.getByRole('time').getAttribute('datetime');
+    const until = await watch.getByRole('time').first().getAttribute('datetime');
     await tab.clock.fastForward('02:00');
     await tab.waitForFunction(last => document.querySelector('dialog time').dateTime > last, until);
     // The tab sleeps until its lease has ended, which another one does here.

@@ -18,6 +18,9 @@ const screenshots = join(here, 'screenshots');
 /** Read when it is wanted: in a new clone, `start.mjs` installs it first. */
 const axe = () => readFileSync(join(here, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
+/** The schema of the gateway. */
+export const schemaText = () => readFileSync(join(here, '../../docs/schema.released.graphql'), 'utf8');
+
 /**
  * What the tests of one file share: the console, an endpoint, and `check`, which declares a test. After them, all is closed; if one has failed, `failure.png`
  * shows the page.

@@ -6,6 +6,8 @@ import { useRenewal } from '../monitor/keptWatches';
 import { formatSpan, Heading, useNow } from '../ui';
 import { Account, SignInButton } from './Account';
 import styles from './Shell.module.css';
+import { Shortcuts } from './Shortcuts';
+import { SCREENS } from './screens';
 import { session, useViewer } from './session';
 
 /** The frame of every screen. A new session begins with new components, so nothing of the last user stays. */
@@ -22,15 +24,14 @@ export function Shell() {
           <span>Market intelligence</span>
         </Link>
         <nav className={styles.nav} aria-label="Screens">
-          <Link to="/" activeOptions={{ exact: true, includeSearch: false }}>
-            Monitor
-          </Link>
-          <Link to="/discover">Discover</Link>
-          <Link to="/markets">Markets</Link>
-          <Link to="/exports">Exports</Link>
+          {SCREENS.map(([name, to]) => (
+            <Link key={to} to={to} activeOptions={{ exact: to === '/', includeSearch: false }}>
+              {name}
+            </Link>
+          ))}
         </nav>
         <div className={`row ${styles.tools}`}>
-          <span className="muted">Times in UTC</span>
+          {number && <Shortcuts key={number} />}
           <ConnectionBadge />
           <div className={`row ${styles.account}`}>{number && <Account key={number} />}</div>
         </div>

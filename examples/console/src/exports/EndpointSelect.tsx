@@ -1,12 +1,12 @@
 import { useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
 import { graphql } from '../gql';
-import { Problems } from '../ui';
+import { Button, Problems } from '../ui';
 
 const EndpointNamesDocument = graphql(`query EndpointNames { exportEndpoints { nodeId name } }`);
 
-/** A field for an endpoint of the team. */
-export function EndpointSelect() {
+/** A field for an endpoint of the team, and the button that submits its form. */
+export function EndpointSelect({ label, disabled = false }: { label: string; disabled?: boolean }) {
   const { data, error } = useQuery(EndpointNamesDocument);
   return (
     <>
@@ -24,6 +24,7 @@ export function EndpointSelect() {
           Your team has no endpoint. <Link to="/exports">Register one first.</Link>
         </p>
       )}
+      <Button type="submit" label={label} className="primary" disabled={disabled || !data?.exportEndpoints?.length} />
     </>
   );
 }

@@ -51,7 +51,7 @@ export function Endpoints({ isTesting, onTest }: { isTesting: boolean; onTest: (
       </div>
       <Problems error={rotating.error ?? removing.error} />
       <Problems error={error} retry={refetch} />
-      {loading && !data && <Skeleton lines={2} />}
+      {loading && !data && <Skeleton lines={3} />}
       {data?.exportEndpoints?.length === 0 && (
         <p className="empty">
           An endpoint is an address of your systems that receives companies.{' '}

@@ -2,7 +2,7 @@ import type { FragmentType } from '@apollo/client';
 import { useFragment, useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { ExportOutcome, ExportRowFragment } from '../gql/graphql';
-import { Button, ExternalLink, formatCompanies, formatTime } from '../ui';
+import { Button, ExternalLink, formatCompanies, Time } from '../ui';
 import styles from './Exports.module.css';
 import { Redirect } from './Redirect';
 
@@ -72,13 +72,13 @@ export function ExportRow({ export: from, justSent = false, onRetry }: ExportRow
         <strong style={{ color }}>{words}</strong>
         <span>
           {isTest ? 'Test' : `${companies} of ${market?.name ?? 'a market'}`} to {endpointName}
+          {result?.__typename === 'ExportFailed' && <small>. {failureOf(data, result.message)}</small>}
         </span>
         <small>
           {retryOf && 'sent again · '}
-          {formatTime(startedAt)}
+          <Time at={startedAt} />
         </small>
       </summary>
-      {result?.__typename === 'ExportFailed' && <p>{result.message}</p>}
       {(result?.__typename === 'ExportDelivered' || result?.__typename === 'ExportRejected') && (
         <p>
           <strong>{result.title}</strong> {result.messageText}
@@ -111,9 +111,16 @@ export function ExportRow({ export: from, justSent = false, onRetry }: ExportRow
           </li>
         ))}
       </ol>
-      {outcome === 'UNKNOWN' && <p>It may have arrived. Ask the people of the endpoint before you send it again.</p>}
       {retriedBy && <small>It was sent again.</small>}
       {canRetry && onRetry && <Button label="Send again" onClick={() => onRetry(id)} />}
     </details>
   );
+}
+
+/** Why an export did not arrive, and what to do, in a sentence. */
+function failureOf({ outcome, attempts }: ExportRowFragment, message: string): string {
+  const { status, fault } = attempts.at(-1) ?? {};
+  const reason = status ? `the endpoint answered ${status}` : fault ? FAULTS[fault] : message;
+  if (outcome === 'UNKNOWN') return `Ask the people of the endpoint before you send it again: ${reason}`;
+  return `${attempts.length > 1 ? `After ${attempts.length} attempts, ` : ''}${reason}`;
 }

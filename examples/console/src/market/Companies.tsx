@@ -1,6 +1,7 @@
 import { useQuery } from '@apollo/client/react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
+import { ViewMenu } from '../app/ViewMenu';
 import { graphql } from '../gql';
 import { Button, countryName, FacetMenu, Form, formatCompanies, Problems, SearchBox, Skeleton, useLast } from '../ui';
 import { CompanyDetail } from './CompanyDetail';
@@ -10,7 +11,7 @@ import styles from './Market.module.css';
 import { Range } from './Range';
 import { ReviewButtons } from './Review';
 import { type CompanySearch, companyFilter, companyOrder } from './search';
-import { useCompanies } from './useCompanies';
+import { CompaniesDocument, useCompanies } from './useCompanies';
 
 /** Each menu counts the companies that match all other filters. */
 const CompanyFacetsDocument = graphql(`
@@ -153,6 +154,7 @@ export function Companies({ id }: { id: string }) {
             <Button label="Clear selection" className="quiet" onClick={clearSelection} />
           </>
         )}
+        <ViewMenu document={CompaniesDocument} variables={{ id, filter, orderBy }} />
         <Button label="Download CSV" disabled={isNothing} onClick={() => setExporting('csv')} />
         <Button label="Export" className="primary" disabled={isNothing} onClick={() => setExporting('endpoint')} />
       </div>

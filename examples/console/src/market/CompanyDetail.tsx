@@ -12,10 +12,10 @@ import {
   formatCount,
   formatMomentum,
   formatScore,
-  formatTime,
   Modal,
   Problems,
   Skeleton,
+  Time,
   words,
 } from '../ui';
 
@@ -90,7 +90,9 @@ export function CompanyDetail({ id, domain, onClose }: CompanyDetailProps) {
                       <Link to="/" search={{ days: DAYS, event: id, version: nodeId }}>
                         {title}
                       </Link>{' '}
-                      <small>{formatTime(lastUpdated)}</small>
+                      <small>
+                        <Time at={lastUpdated} />
+                      </small>
                     </span>
                   </li>
                 ))}

@@ -1,7 +1,7 @@
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
-import { type ReactNode, type RefObject, useEffect, useEffectEvent, useState } from 'react';
+import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useEffectEvent, useState } from 'react';
 import type { CompanyOrderField } from '../gql/graphql';
-import { Button, countryName, formatAmount, formatMomentum, formatScore } from '../ui';
+import { Button, countryName, formatAmount, formatMomentum, formatScore, useStored } from '../ui';
 import styles from './Market.module.css';
 import type { CompanySearch } from './search';
 import type { Company, useCompanies } from './useCompanies';
@@ -13,16 +13,34 @@ interface Column {
   /** By what the list can be sorted. */
   readonly field?: CompanyOrderField;
   readonly isNumber?: boolean;
+  /** Until the user gives it another one. */
+  readonly width: string;
   readonly cell: (company: Company) => ReactNode;
 }
 
 const COLUMNS: readonly Column[] = [
-  { title: 'Company', field: 'NAME', cell: row => row.name ?? row.domain },
-  { title: 'Score', field: 'SCORE', isNumber: true, cell: row => formatScore(row.score) },
-  { title: 'Momentum', field: 'OVERALL_MOMENTUM', isNumber: true, cell: row => formatMomentum(row.overallMomentum) },
-  { title: 'Revenue', field: 'ACTUAL_REVENUE', isNumber: true, cell: row => formatAmount(row.actualRevenue) },
-  { title: 'Countries', cell: ({ operatesIn }) => operatesIn.map(countryName).join(', ') },
-  { title: 'Industry', cell: ({ naics }) => (naics.find(({ isPrimary }) => isPrimary) ?? naics[0])?.name },
+  { title: 'Company', field: 'NAME', width: 'minmax(min(13rem, 40vw), 3fr)', cell: row => row.name ?? row.domain },
+  { title: 'Score', field: 'SCORE', isNumber: true, width: '5.5rem', cell: row => formatScore(row.score) },
+  {
+    title: 'Momentum',
+    field: 'OVERALL_MOMENTUM',
+    isNumber: true,
+    width: '8.5rem',
+    cell: row => formatMomentum(row.overallMomentum),
+  },
+  {
+    title: 'Revenue',
+    field: 'ACTUAL_REVENUE',
+    isNumber: true,
+    width: '7.5rem',
+    cell: row => formatAmount(row.actualRevenue),
+  },
+  { title: 'Countries', width: 'minmax(8rem, 2fr)', cell: ({ operatesIn }) => operatesIn.map(countryName).join(', ') },
+  {
+    title: 'Industry',
+    width: 'minmax(9rem, 3fr)',
+    cell: ({ naics }) => (naics.find(({ isPrimary }) => isPrimary) ?? naics[0])?.name,
+  },
 ];
 
 /** Domains, or all companies that match the filter. */
@@ -65,9 +83,27 @@ export function CompanyTable(props: CompanyTableProps) {
     if (isShort) readNext();
   }, [isShort]);
 
+  /** In pixels. When one column gets another width, all others keep theirs. */
+  const [widths, setWidths] = useStored<number[]>('column-widths', localStorage);
+  const resize = (handle: HTMLElement, change: (cell: HTMLElement) => number) => {
+    const cells = [...(handle.closest('tr')?.querySelectorAll<HTMLElement>('th') ?? [])].slice(1);
+    setWidths(cells.map(cell => (cell === handle.parentElement ? Math.max(60, change(cell)) : cell.offsetWidth)));
+  };
+  const onResizeKey = ({ key, currentTarget }: KeyboardEvent<HTMLElement>) => {
+    const step = { ArrowLeft: -16, ArrowRight: 16 }[key];
+    if (step) resize(currentTarget, cell => cell.offsetWidth + step);
+    if (key === 'Escape') setWidths(undefined);
+  };
+
   return (
     <div ref={scroller} className={styles.scroller} tabIndex={-1}>
-      <table className={styles.table} aria-label="Companies" aria-rowcount={totalCount + 1} aria-busy={loading}>
+      <table
+        style={columnsOf(widths)}
+        className={styles.table}
+        aria-label="Companies"
+        aria-rowcount={totalCount + 1}
+        aria-busy={loading}
+      >
         <thead className={styles.header}>
           <tr className={styles.row} aria-rowindex={1}>
             <th scope="col">
@@ -79,7 +115,7 @@ export function CompanyTable(props: CompanyTableProps) {
                 onChange={toggleAll}
               />
             </th>
-            {COLUMNS.map(({ title, field, isNumber }) => {
+            {COLUMNS.map(({ title, field, isNumber }, index) => {
               const order =
                 field && search.sort === field ? (search.descending ? 'descending' : 'ascending') : undefined;
               const arrow = order && <span aria-hidden="true">{order === 'descending' ? '▼' : '▲'}</span>;
@@ -87,6 +123,19 @@ export function CompanyTable(props: CompanyTableProps) {
               return (
                 <th key={title} scope="col" data-number={isNumber} aria-sort={order}>
                   {field ? <Button label={[title, arrow]} className="quiet" onClick={sortBy} /> : title}
+                  <span
+                    className={styles.handle}
+                    role="slider"
+                    tabIndex={0}
+                    aria-label={`Width of ${title}. Arrow keys change it, Escape resets all`}
+                    aria-valuenow={Math.round(widths?.[index] ?? 0)}
+                    onKeyDown={onResizeKey}
+                    onDoubleClick={() => setWidths(undefined)}
+                    onPointerDown={({ currentTarget, pointerId }) => currentTarget.setPointerCapture(pointerId)}
+                    onPointerMove={({ buttons, clientX, currentTarget }) =>
+                      buttons > 0 && resize(currentTarget, cell => clientX - cell.getBoundingClientRect().left)
+                    }
+                  />
                 </th>
               );
             })}
@@ -140,6 +189,16 @@ export function CompanyTable(props: CompanyTableProps) {
       </table>
     </div>
   );
+}
+
+/** The last column takes what is left of the table. */
+function columnsOf(widths: readonly number[] | undefined) {
+  if (!widths) return { '--columns': COLUMNS.map(({ width }) => width).join(' ') };
+  const pixels = widths.map(width => `${width}px`);
+  return {
+    '--columns': `${pixels.slice(0, -1).join(' ')} minmax(${pixels.at(-1)}, 1fr)`,
+    minWidth: `calc(2.5rem + ${pixels.join(' + ')})`,
+  };
 }
 
 /** Shows a box as neither checked nor unchecked. */

@@ -79,13 +79,16 @@ export function ExportDialog({ marketId, to, choices, onClose }: ExportDialogPro
               </label>
             ))}
           </fieldset>
-          {to === 'endpoint' && <EndpointSelect />}
-          <Button
-            type="submit"
-            label={to === 'csv' ? (csv.loading ? 'Preparing' : 'Prepare the file') : loading ? 'Sending' : 'Send'}
-            className="primary"
-            disabled={loading || csv.loading}
-          />
+          {to === 'endpoint' ? (
+            <EndpointSelect label={loading ? 'Sending' : 'Send'} disabled={loading} />
+          ) : (
+            <Button
+              type="submit"
+              label={csv.loading ? 'Preparing' : 'Prepare the file'}
+              className="primary"
+              disabled={csv.loading}
+            />
+          )}
         </Form>
       )}
     </Modal>

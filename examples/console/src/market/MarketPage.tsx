@@ -3,7 +3,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, useEffectEvent } from 'react';
 import { Jobs, useJobs } from '../discover/Jobs';
 import { graphql } from '../gql';
-import { ConfirmButton, formatCompanies, formatDate, Heading, Problems, Skeleton, words } from '../ui';
+import { ConfirmButton, formatCompanies, formatDay, Heading, Problems, Skeleton, words } from '../ui';
 import { Companies } from './Companies';
 import { Review } from './Review';
 import { useRecentMarkets } from './recent';
@@ -47,7 +47,7 @@ export function MarketPage() {
         <Heading>{market.name}</Heading>
         <p className="muted">
           Number {id} · {words(market.reviewStatus ?? '')} · {formatCompanies(market.companyCount ?? 0)} · created{' '}
-          {formatDate(market.dateCreated)}
+          {formatDay(market.dateCreated)}
         </p>
         <p>{market.description ?? market.subtitle}</p>
       </header>

@@ -1,4 +1,4 @@
-import { SearchBox } from '../ui';
+import { formatAmount, SearchBox } from '../ui';
 import styles from './Market.module.css';
 import { range } from './search';
 
@@ -44,6 +44,10 @@ export function Range({ label, name, value = {}, counts = [], onChange }: RangeP
           <span key={start} data-chosen={isChosen(start, end)} style={{ '--share': count / most }} />
         ))}
       </span>
+      <small className={styles.axis} aria-hidden="true">
+        <span>{formatAmount(counts[0]?.start)}</span>
+        <span>{formatAmount(counts.at(-1)?.end)}</span>
+      </small>
     </fieldset>
   );
 }

@@ -5,7 +5,7 @@ import type { CompaniesQuery, CompaniesQueryVariables } from '../gql/graphql';
 import { useNextPage } from '../graphql/useNextPage';
 import { useLast } from '../ui';
 
-const CompaniesDocument = graphql(`
+export const CompaniesDocument = graphql(`
   query Companies($id: ID!, $filter: CompanyFilter, $orderBy: CompanyOrder, $after: String) {
     market(id: $id) {
       nodeId id

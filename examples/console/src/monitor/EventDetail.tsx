@@ -2,7 +2,7 @@ import { useFragment, useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
 import { graphql } from '../gql';
 import type { EventContentFragment as Event } from '../gql/graphql';
-import { Button, ExternalLink, Facts, formatTime, Modal, Problems, Skeleton, useLast, words } from '../ui';
+import { Button, ExternalLink, Facts, Modal, Problems, Skeleton, Time, useLast, words } from '../ui';
 import { type Row, Score } from './EventRow';
 import styles from './Monitor.module.css';
 import type { EventSearch } from './search';
@@ -60,8 +60,8 @@ export function EventDetail({ id, version, newest, show, previous, next, onClose
     <Modal drawer title={event?.title ?? 'Event'} onClose={onClose}>
       <div className="stack">
         <div className="row">
-          <Button label="← Previous" disabled={!previous} onClick={previous} />
-          <Button label="Next →" disabled={!next} onClick={next} />
+          <Button label="← Previous" aria-keyshortcuts="k" disabled={!previous} onClick={previous} />
+          <Button label="Next →" aria-keyshortcuts="j" disabled={!next} onClick={next} />
         </div>
         <Problems error={error} retry={refetch} />
         {!event && loading && <Skeleton lines={10} />}
@@ -84,8 +84,8 @@ function Content({ event }: { event: Event }) {
   const facts = {
     Happened: spanOf(recordedStart, recordedEnd),
     Expected: spanOf(projectedStart, projectedEnd),
-    Published: published && formatTime(published),
-    Updated: formatTime(event.lastUpdated),
+    Published: published && <Time at={published} />,
+    Updated: <Time at={event.lastUpdated} />,
   };
   return (
     <>
@@ -159,7 +159,7 @@ function Sources({ event }: { event: Event }) {
             {observation && <br />}
             {observation && (
               <small>
-                {words(sourceService ?? '')} · {formatTime(publishedAt)}. {content?.join(' ')}
+                {words(sourceService ?? '')} · <Time at={publishedAt} />. {content?.join(' ')}
               </small>
             )}
           </li>
@@ -187,6 +187,11 @@ function changeOf({ subject, direction, quantity }: Event['affectedDatapoints'][
   return [subject, direction && DIRECTIONS[direction], size].filter(Boolean).join(', ');
 }
 
-/** A time or two, as text. Empty if neither is known. */
+/** A time or two. Nothing if neither is known. */
 const spanOf = (start: string | null, end: string | null) =>
-  [...new Set([start, end])].flatMap(time => (time ? formatTime(time) : [])).join(' to ');
+  (start || end) && (
+    <>
+      <Time at={start ?? end} />
+      {start && end && start !== end && [' to ', <Time key="end" at={end} />]}
+    </>
+  );

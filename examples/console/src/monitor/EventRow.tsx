@@ -2,7 +2,7 @@ import type { FragmentType } from '@apollo/client';
 import { useFragment } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { EventRowFragment } from '../gql/graphql';
-import { Button, formatTime } from '../ui';
+import { Button, Time } from '../ui';
 import styles from './Monitor.module.css';
 
 const EventRowDocument = graphql(`
@@ -39,7 +39,7 @@ export function EventRow({ event, mark, open }: EventRowProps) {
       <small>{namesOf(alertTypes)}</small>
       <small data-wide="">{namesOf(impactedEntities)}</small>
       <small>
-        {mark} {formatTime(lastUpdated)}
+        {mark} <Time at={lastUpdated} />
       </small>
     </li>
   );

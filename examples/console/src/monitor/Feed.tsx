@@ -10,7 +10,7 @@ import { listFilter, updatesFilter, useEventSearch } from './search';
 import { useEventUpdates } from './useEventUpdates';
 import { Watches } from './Watches';
 
-const EventsDocument = graphql(`
+export const EventsDocument = graphql(`
   query Events($filter: EventFilter, $after: String, $isFirst: Boolean = true) {
     events(first: 25, after: $after, filter: $filter) {
       totalCount

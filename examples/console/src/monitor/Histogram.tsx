@@ -1,6 +1,6 @@
 import type { ErrorLike } from '@apollo/client';
 import { type KeyboardEvent, type PointerEvent, useState } from 'react';
-import { Button, formatCount, formatDay, formatTime, Problems } from '../ui';
+import { Button, formatCount, formatDay, formatRange, formatTime, formatUtcDay, Problems } from '../ui';
 import { severityColor } from './EventRow';
 import styles from './Monitor.module.css';
 import { INTERVALS, intervalOf, useEventSearch, windowOf } from './search';
@@ -60,36 +60,36 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
     } else return;
     event.preventDefault();
   };
-  const textOf = (bar: number) => {
-    const { count = 0, bySeverity = [] } = buckets.get(bar) ?? {};
-    const time = (interval === 'DAY' ? formatDay : formatTime)(start + bar * length);
-    const parts = bySeverity.map(({ severity, count }) => `${count} of severity ${severity ?? 'unknown'}`);
-    return `${time}: ${[formatCount(count, 'event'), ...parts].join(', ')}`;
+  const dayOf = (bar: number) => (interval === 'DAY' ? formatUtcDay : formatDay)(start + bar * length);
+  const summaryOf = (bar: number) => {
+    const time = interval === 'DAY' ? `${dayOf(bar)} (UTC)` : formatTime(start + bar * length);
+    return `${time}: ${formatCount(buckets.get(bar)?.count ?? 0, 'event')}`;
   };
-  const perDay = INTERVALS.DAY / length;
-  const step = Math.ceil(bars / perDay / 7) * perDay;
-  // A label at the right edge would not fit.
-  const ticks = Array.from({ length: Math.ceil((0.94 * bars) / step) }, (_, index) => index * step);
+  const textOf = (bar: number) => {
+    const parts = buckets
+      .get(bar)
+      ?.bySeverity.map(({ severity, count }) => `${count} of severity ${severity ?? 'unknown'}`);
+    return [summaryOf(bar), ...(parts ?? [])].join(', ');
+  };
+  const days = Array.from({ length: bars }, (_, bar) => bar).filter(bar => dayOf(bar) !== dayOf(bar - 1));
+  const today = days.at(-1) ?? 0;
+  const step = Math.ceil(days.length / 7);
+  // That of today always fits: it begins before the right edge, and another one that would touch it is left out.
+  const ticks = days.filter(
+    (bar, index) =>
+      bar === today || ((days.length - 1 - index) % step === 0 && bar + 0.09 * bars <= Math.min(today, 0.89 * bars)),
+  );
 
   return (
     <section className="panel" aria-label="Events by time and severity">
       <div className={`row ${styles.plotHead}`}>
         <h2>Events by {interval.toLowerCase()}</h2>
-        {search.from && search.to ? (
+        {search.from && search.to && (
           <Button
-            label={`${formatTime(search.from)} to ${formatTime(Date.parse(search.to) + 1)} ✕`}
+            label={`${formatRange(Date.parse(search.from), Date.parse(search.to), interval)} ✕`}
             className="chip"
             onClick={clear}
           />
-        ) : (
-          <span className={`row muted ${styles.legend}`}>
-            Severity
-            {[3, 2, 1, 0].map(severity => (
-              <span key={severity} style={severityColor(severity)}>
-                {severity}
-              </span>
-            ))}
-          </span>
         )}
       </div>
       {error && !plot ? (
@@ -132,20 +132,33 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
               </span>
             ))}
             {ticks.map(bar => (
-              <span key={bar} className={styles.tick} style={{ '--from': bar, '--count': step }}>
-                {formatDay(start + bar * length)}
+              <span key={bar} className={styles.tick} style={{ '--from': bar }}>
+                {bar === today ? 'Today' : dayOf(bar)}
               </span>
             ))}
             {chosen && <span className={styles.brush} style={spanOf(chosen)} />}
           </div>
           {cursor !== undefined && plot && (
             <div className={styles.tip} style={{ '--at': cursor / bars }} aria-hidden="true">
-              {textOf(cursor)}
+              {summaryOf(cursor)}
+              {buckets.get(cursor)?.bySeverity.map(({ severity, count }) => (
+                <span key={severity} className={styles.key} style={severityColor(severity)}>
+                  {count}
+                </span>
+              ))}
             </div>
           )}
           {plot?.buckets.length === 0 && <p className="empty">No events in this time</p>}
         </div>
       )}
+      <small className="row" aria-hidden="true">
+        Severity
+        {[3, 2, 1, 0].map(severity => (
+          <span key={severity} className={styles.key} style={severityColor(severity)}>
+            {severity}
+          </span>
+        ))}
+      </small>
       {plot && plot.counted < plot.total && <small>These are the newest {plot.counted} events.</small>}
     </section>
   );

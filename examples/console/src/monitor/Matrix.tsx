@@ -33,7 +33,7 @@ export function Matrix({ scores }: MatrixProps) {
   };
   return (
     <section className="panel" aria-label="Events by likelihood and severity">
-      <h2 title="An event counts in each cell that it has an entity in">Severity and likelihood of entities</h2>
+      <h2>Severity and likelihood of entities</h2>
       <fieldset className={styles.matrix} aria-label="Filter by likelihood and severity">
         {SCORES.toReversed().map(severity => [
           <span key={`s${severity}`} className={styles.axis}>
@@ -52,6 +52,7 @@ export function Matrix({ scores }: MatrixProps) {
         </span>
         <span className={styles.axisName}>Likelihood</span>
       </fieldset>
+      <small className={styles.note}>An event counts in each cell that it has an entity in.</small>
     </section>
   );
 }

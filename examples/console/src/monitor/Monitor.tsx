@@ -1,5 +1,6 @@
+import { ViewMenu } from '../app/ViewMenu';
 import { Heading } from '../ui';
-import { Feed } from './Feed';
+import { EventsDocument, Feed } from './Feed';
 import { Filters } from './Filters';
 import { Histogram } from './Histogram';
 import { Matrix } from './Matrix';
@@ -15,8 +16,9 @@ export function Monitor() {
     <div className="stack">
       <div className="row">
         <Heading>Monitor</Heading>
-        <Filters />
+        <ViewMenu document={EventsDocument} variables={{ filter: listFilter(search) }} />
       </div>
+      <Filters />
       <div className={styles.plots}>
         <Histogram plot={plots?.histogram} error={error} retry={retry} />
         <Matrix scores={plots?.cells?.scores} />

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { EndpointSelect } from '../exports/EndpointSelect';
 import { graphql } from '../gql';
-import { Button, Form, formatTime, Modal, Problems } from '../ui';
+import { Button, Form, Modal, Problems, Time } from '../ui';
 import { beginWatch, keepWatch, keptWatches } from './keptWatches';
 import { type EventSearch, nameOf } from './search';
 
@@ -41,8 +41,7 @@ export function Watches({ search, onClose }: { search: EventSearch; onClose: () 
             Sends each event that comes or changes from now on to an endpoint: <strong>{nameOf(search)}</strong>. It
             goes on while this tab is open, and ends at most 15 minutes after it is closed.
           </p>
-          <EndpointSelect />
-          <Button type="submit" label="Watch" className="primary" />
+          <EndpointSelect label="Watch" />
         </Form>
         <Problems error={list.error ?? stopping.error} />
         {watches.length > 0 && <h2>What is watched</h2>}
@@ -62,11 +61,10 @@ export function Watches({ search, onClose }: { search: EventSearch; onClose: () 
                   to <strong>{endpoint?.name ?? 'a deleted endpoint'}</strong>
                 </span>
                 <small>
-                  Lasts until <time dateTime={until}>{formatTime(until)}</time>
+                  Lasts until <Time at={until} />
                   {kept ? ', then renewed. ' : '. '}
-                  {lastDelivery
-                    ? `${resultOf(lastDelivery.status)} ${formatTime(lastDelivery.at)}`
-                    : 'Nothing was sent yet.'}
+                  {lastDelivery ? resultOf(lastDelivery.status) : 'Nothing was sent yet.'}{' '}
+                  {lastDelivery && <Time at={lastDelivery.at} />}
                 </small>
                 <Button label="Stop" onClick={() => end(id)} />
               </li>

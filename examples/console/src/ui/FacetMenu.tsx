@@ -1,6 +1,5 @@
-import { useId } from 'react';
-import styles from './FacetMenu.module.css';
-import { Button } from './parts';
+import { Popover } from './Popover';
+import styles from './Popover.module.css';
 
 interface FacetMenuProps {
   readonly label: string;
@@ -22,7 +21,6 @@ interface FacetOption {
 
 /** A menu of values with their counts, of which several can be selected. */
 export function FacetMenu({ label, options, selected = [], onChange, onOpen }: FacetMenuProps) {
-  const id = useId();
   // What is selected stays in the menu, even if nothing matches it now.
   const missing = selected.filter(value => !options?.some(option => option.value === value));
   const shown: FacetOption[] = [...missing.map(value => ({ value, count: 0 })), ...(options ?? [])];
@@ -32,22 +30,19 @@ export function FacetMenu({ label, options, selected = [], onChange, onOpen }: F
   };
   const title = selected.length > 0 ? `${label} (${selected.length})` : label;
   return (
-    <>
-      <Button label={`${title} ▾`} popoverTarget={id} aria-pressed={selected.length > 0} onClick={onOpen} />
-      <fieldset id={id} popover="auto" aria-label={label} className={`panel ${styles.popup}`}>
-        {shown.length === 0 && <p className="empty">{options ? 'Nothing to select' : 'Loading'}</p>}
-        {shown.map(({ value, label = value, count }) => (
-          <label key={value} className={styles.item}>
-            <input
-              type="checkbox"
-              checked={selected.includes(value)}
-              onChange={({ target }) => toggle(value, target.checked)}
-            />
-            <span>{label}</span>
-            <span className="muted">{count}</span>
-          </label>
-        ))}
-      </fieldset>
-    </>
+    <Popover label={label} title={title} pressed={selected.length > 0} onOpen={onOpen}>
+      {shown.length === 0 && <p className="empty">{options ? 'Nothing to select' : 'Loading'}</p>}
+      {shown.map(({ value, label = value, count }) => (
+        <label key={value} className={styles.item}>
+          <input
+            type="checkbox"
+            checked={selected.includes(value)}
+            onChange={({ target }) => toggle(value, target.checked)}
+          />
+          <span>{label}</span>
+          <span className="muted">{count}</span>
+        </label>
+      ))}
+    </Popover>
   );
 }

@@ -37,12 +37,12 @@ export function Modal({ title, drawer = false, close, onClose, children }: Modal
       aria-labelledby={id}
       onCancel={leave}
     >
-      <header className="row">
+      <div className="row">
         <h2 id={id} className={styles.title}>
           {title}
         </h2>
         {!close && <Button label="✕" className="quiet" aria-label="Close" onClick={leave} />}
-      </header>
+      </div>
       {children}
       {close && <Button label={close} onClick={onClose} />}
     </dialog>

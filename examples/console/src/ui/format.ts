@@ -13,19 +13,33 @@ export const formatScore = orDash<number>(numberFormat(1));
 export const formatMomentum = orDash<number>(numberFormat(2, { signDisplay: 'exceptZero' }));
 export const formatAmount = orDash<number>(numberFormat(1, { notation: 'compact' }));
 
-/** All times of the page are in UTC, which its head says once. */
+/** Formats times in the zone of the reader, with their year if it is not this one. */
 function timeFormat(options: Intl.DateTimeFormatOptions) {
-  const utc = { day: 'numeric', month: 'short', hour12: false, timeZone: 'UTC', ...options } as const;
-  const { format } = new Intl.DateTimeFormat('en', utc);
-  return orDash<string | number>(time => format(new Date(time)));
+  const day = { day: 'numeric', month: 'short', hourCycle: 'h23', ...options } as const;
+  const thisYear = new Intl.DateTimeFormat('en', day);
+  const otherYear = new Intl.DateTimeFormat('en', { ...day, year: 'numeric' });
+  return orDash<string | number>(time => {
+    const date = new Date(time);
+    return (date.getFullYear() === new Date().getFullYear() ? thisYear : otherYear).format(date);
+  });
 }
 
 /** `Nov 22, 13:00`. */
 export const formatTime = timeFormat({ hour: '2-digit', minute: '2-digit' });
 /** `Nov 22`. */
 export const formatDay = timeFormat({});
-/** `Nov 22, 2026`. */
-export const formatDate = timeFormat({ year: 'numeric' });
+/** As `formatDay`, for what the gateway counts by days, which are those of UTC. */
+export const formatUtcDay = timeFormat({ timeZone: 'UTC' });
+/** `Nov 22, 13:00 – 15:00`, or `Nov 22 – 24` with the last day. */
+export function formatRange(from: number, to: number, interval: 'HOUR' | 'DAY'): string {
+  const day = { day: 'numeric', month: 'short', hourCycle: 'h23' } as const;
+  if (interval === 'DAY') return new Intl.DateTimeFormat('en', { ...day, timeZone: 'UTC' }).formatRange(from, to);
+  return new Intl.DateTimeFormat('en', { ...day, hour: '2-digit', minute: '2-digit' }).formatRange(from, to + 1);
+}
+
+/** A time with its zone, and in UTC. */
+export const formatZoned = (time: string) =>
+  `${new Date(time).toLocaleString('en', { dateStyle: 'long', timeStyle: 'full', hourCycle: 'h23' })}, ${time}`;
 
 /** A number of things: `1 event`, `1,200 companies`. */
 export const formatCount = (count: number, one: string, other = `${one}s`) =>

@@ -18,14 +18,12 @@ export function useLast<T>(value: T | null | undefined): T | undefined {
   return value ?? last;
 }
 
-/** A state that outlives a reload of the tab. Undefined if there is none. */
-export function useStored<T>(key: string): [T | undefined, (value: T | undefined) => void] {
-  const [value, setValue] = useState<T | undefined>(
-    () => JSON.parse(sessionStorage.getItem(key) ?? 'null') ?? undefined,
-  );
+/** A state that outlives a reload of the tab, or with `localStorage` the tab. Undefined if there is none. */
+export function useStored<T>(key: string, storage = sessionStorage): [T | undefined, (value: T | undefined) => void] {
+  const [value, setValue] = useState<T | undefined>(() => JSON.parse(storage.getItem(key) ?? 'null') ?? undefined);
   const store = (value: T | undefined) => {
-    if (value === undefined) sessionStorage.removeItem(key);
-    else sessionStorage.setItem(key, JSON.stringify(value));
+    if (value === undefined) storage.removeItem(key);
+    else storage.setItem(key, JSON.stringify(value));
     setValue(value);
   };
   return [value, store];

@@ -6,6 +6,7 @@ export * from './format';
 export * from './hooks';
 export * from './loadPart';
 export * from './Modal';
+export * from './Popover';
 export * from './Problems';
 export * from './parts';
 export * from './SearchBox';

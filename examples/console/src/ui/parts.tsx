@@ -1,4 +1,5 @@
 import { type ComponentProps, Fragment, type ReactNode, useEffect } from 'react';
+import { formatTime, formatZoned } from './format';
 
 /** A button that does something at once, or with `type` submits its form. */
 export const Button = ({ label, ...props }: { label: ReactNode } & ComponentProps<'button'>) => (
@@ -21,6 +22,16 @@ export const ExternalLink = ({ label, ...props }: { label: ReactNode } & Compone
     {label}
   </a>
 );
+
+/** A point in time as the reader's clock shows it. Its zone is in the title. */
+export const Time = ({ at }: { at: string | null | undefined }) =>
+  at ? (
+    <time dateTime={at} title={formatZoned(at)}>
+      {formatTime(at)}
+    </time>
+  ) : (
+    '–'
+  );
 
 /** The heading of a screen, which is also the title of the browser's tab. */
 export function Heading({ children }: { children: string }) {

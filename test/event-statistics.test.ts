@@ -338,6 +338,19 @@ describe('names that no event has', () => {
       expect((await gateway.query(list, { filter: { ...filter, ...more } }, client)).extensions).toBeUndefined();
   });
 
+  test('are those that are spelled otherwise, too, where the filter finds nothing', async () => {
+    const client = newClient();
+    world.list = [event(1, null)];
+    await readAll({}, client);
+    world.list = [];
+    const { extensions } = await gateway.query(list, { filter }, client);
+    expect(warned(extensions)).toEqual([
+      'filter.alertTypes.1',
+      'filter.impactedEntities.0',
+      'filter.impactedEntities.1',
+    ]);
+  });
+
   test.each([
     ['selects by name', {}, { alertTypes: ['Fire'] }],
     ['selects by text', {}, { search: 'some' }],

@@ -312,15 +312,15 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
       [beginJob, { endpoint: 'hook', marketId: 'x' }, 'BAD_USER_INPUT input.marketId'],
       [beginJob, { endpoint: 'none', marketId: '1' }, 'NOT_FOUND'],
       [renew, { watch: id, after: 'nonsense' }, 'BAD_USER_INPUT input.after'],
-      [renew, { watch: 'none' }, 'NOT_FOUND'],
-      [stop, { watch: 'none' }, 'NOT_FOUND'],
+      [renew, { watch: 'none' }, 'NOT_FOUND input.watch'],
+      [stop, { watch: 'none' }, 'NOT_FOUND input.watch'],
     ] as const;
     for (const [document, input, code] of refusals) {
       expect([input, fault(await on().query(document, { input }, admin))]).toEqual([input, code]);
     }
     // The endpoint and the watch of another team.
     expect(fault(await on().query(begin, { input: { endpoint: 'hook' } }, member))).toBe('NOT_FOUND');
-    expect(fault(await on().query(renew, { input: { watch: id } }, member))).toBe('NOT_FOUND');
+    expect(fault(await on().query(renew, { input: { watch: id } }, member))).toBe('NOT_FOUND input.watch');
     expect(fault(await on().query('{ watches { id } }', {}, { authorization: 'Bearer t' }))).toBe('FORBIDDEN');
     expect(await watches(on())).toHaveLength(1);
     expect(receiver.received).toEqual([]);
@@ -472,7 +472,7 @@ test('a lease that has ended reads and sends nothing more, and cannot be renewed
   // One of each may have been on its way.
   expect(calls() - read).toBeLessThanOrEqual(2);
   expect(await watches(alone)).toEqual([]);
-  expect(fault(await alone.query(renew, { input: { watch: id, after: cursor } }, admin))).toBe('NOT_FOUND');
+  expect(fault(await alone.query(renew, { input: { watch: id, after: cursor } }, admin))).toBe('NOT_FOUND input.watch');
   expect(receiver.received).toHaveLength(1);
   forget();
   setClock(Date.now(), performance.now());

@@ -258,7 +258,7 @@ export function readCursor(list: ListId, cursor: string, argument: string): Buff
   if (!list.equals(bytes.subarray(1, 1 + idBytes))) {
     throw new BadUserInput(
       argument,
-      'is a cursor of another list, filter or order; send those of its list, or leave it out',
+      'is a cursor of another list, filter, order or credential; send those of its list, or leave it out',
     );
   }
   return bytes.subarray(1 + idBytes);

@@ -54,8 +54,11 @@ export function createEventsLoaders(
     /** Counts the events that a query selects (see `readStatistics`). */
     statistics: (query: EventQuery, interval: EventInterval) =>
       readStatistics(query, interval, statisticsLimit, plainPage),
-    /** The names in a filter that no event has; none where memory does not have all events that its query selects without them. */
-    unknownNames: oncePerValue((filter: EventFilter, query: EventQuery) => {
+    /**
+     * The names in a filter that no event has; none where memory does not have all events that its query selects without them.
+     * @param isVain whether the filter found nothing: then a name that is spelled otherwise was not found either.
+     */
+    unknownNames: oncePerValue((filter: EventFilter, { query, isVain }: { query: EventQuery; isVain: boolean }) => {
       if (!nameMembers.some(member => filter[member]?.length)) return [];
       const pages: EventPage[] = [];
       do {
@@ -66,7 +69,11 @@ export function createEventsLoaders(
       const { size: count } = new Set(pages.flatMap(({ events }) => present(events).map(({ id }) => id)));
       if (count === 0 || count < (pages[0] as EventPage).totalItems) return [];
       return nameMembers.flatMap(member => {
-        const isKnown = (name: string) => pages.some(page => namesOn(page).get(member)?.includes(plain(name)));
+        const isKnown = (name: string) =>
+          pages.some(page => {
+            const names = namesOn(page)[member];
+            return isVain ? names.includes(name) : names.some(each => plain(each).includes(plain(name)));
+          });
         const names = [...(filter[member] ?? []).entries()];
         return names.flatMap(([index, name]) => (isKnown(name) ? [] : { name, member: `${member}.${index}`, count }));
       });
@@ -111,11 +118,18 @@ export type EventWindowWithCursor = Awaited<ReturnType<ReturnType<typeof createE
 const nameMembers = ['affectedDatapoints', 'alertTypes', 'impactedEntities'] as const;
 const anyName = { affectedDatapoint: undefined, alertType: undefined, impactedEntity: undefined, search: undefined };
 
-/** All names on a page, those of each member as one text: a service may find an event by a part of a name. */
+/** All names on a page, each once. */
 const namesOn = oncePerValue(({ events }: EventPage) => {
-  const of = (member: (typeof nameMembers)[number]) =>
-    present(events).flatMap(event => present<{ readonly name: string }>(event[member]).map(({ name }) => plain(name)));
-  return new Map(nameMembers.map(member => [member, of(member).join('\n')]));
+  const of = (member: (typeof nameMembers)[number]) => [
+    ...new Set(
+      present(events).flatMap(event => present<{ readonly name: string }>(event[member]).map(({ name }) => name)),
+    ),
+  ];
+  return {
+    affectedDatapoints: of('affectedDatapoints'),
+    alertTypes: of('alertTypes'),
+    impactedEntities: of('impactedEntities'),
+  };
 });
 
 const noExtras: EventExtras = { vectors: false, position: false };

@@ -43,7 +43,7 @@ export const eventsResolvers: Resolvers = {
       const query = queryOf(args.filter);
       const request = requestOf(args, eventListId(query));
       const window = await context.loaders.events.window(query, request, extrasOf(info));
-      warnOfNames(args.filter, context);
+      warnOfNames(args.filter, context, window.totalItems === 0);
       return connection(request, window, query.impactedEntity);
     },
     event: (_, { id }, { loaders }, info) =>
@@ -83,7 +83,7 @@ export const eventsResolvers: Resolvers = {
   Mutation: {
     async watchEvents(_, { input: { filter, endpoint, after } }, context) {
       const query = withinInput(() => updatesQuery(filter));
-      warnOfNames(filter, context, 'input.filter');
+      warnOfNames(filter, context, false, 'input.filter');
       const subject = { kind: 'events', query: { ...query } } as const;
       return {
         watch: await context.watch(({ watches }, auth) => watches.begin(auth, subject, endpoint, after ?? null)),
@@ -214,9 +214,14 @@ const maxNameLength = 255;
 const maxQueryLength = 7_000;
 const maxScore = 3;
 
-/** Warns of names for which a filter looks in vain, as far as that is known. @param path of the filter in the arguments. */
-function warnOfNames(filter: EventFilter | null | undefined, { loaders, metadata }: Context, path = 'filter'): void {
-  const unknown = filter == null ? [] : loaders.events.unknownNames(filter, preparedQuery(filter));
+/** Warns of names for which a filter looks in vain, as far as that is known. @param isVain whether it found nothing. @param path of the filter in the arguments. */
+function warnOfNames(
+  filter: EventFilter | null | undefined,
+  { loaders, metadata }: Context,
+  isVain = false,
+  path = 'filter',
+): void {
+  const unknown = filter == null ? [] : loaders.events.unknownNames(filter, { query: preparedQuery(filter), isVain });
   for (const { name, member, count } of unknown) {
     const events = `None of the ${count} events that the filter selects without its names`;
     metadata.warn(`${path}.${member}`, `${events} has "${name}"; eventStatistics lists the names that occur`);

@@ -196,6 +196,8 @@ export class Watches {
     if (found !== undefined) return found;
     throw new NotFound(
       'This client has no such watch, or its lease has ended; begin another one behind your last cursor',
+      undefined,
+      'input.watch',
     );
   }
 

@@ -197,7 +197,7 @@ check('on a screen of 390 pixels, nothing lies beside it', async () => {
       // The filters fade out where they go on.
       const filters = page.getByRole('form', { name: 'Filters' });
       const fade = () => filters.evaluate(element => getComputedStyle(element).getPropertyValue('--behind'));
-      assert.notEqual(await fade(), '0px');
+      assert.match(await fade(), /^[1-9]/);
       await filters.evaluate(element => element.scrollTo(9_999, 0));
       await page.waitForFunction(
         element => getComputedStyle(element).getPropertyValue('--behind') === '0px',

@@ -212,12 +212,24 @@ check('times are those of the reader, with the zone in the title, and the year i
   await abroad.close();
 });
 
-check('the chart names today, and its legend stands beside a range and a description', async () => {
-  for (const days of [2, 7, 30]) {
-    await openMonitor(`?days=${days}`);
-    const plot = await page.getByRole('slider').boundingBox();
-    const { x, width } = await page.getByText('Today', { exact: true }).boundingBox();
-    assert.ok(x + width <= plot.x + plot.width);
+check('the chart names today, and its legend stands beside a range and a description', async t => {
+  const wide = { width: 1280, height: 900 };
+  t.after(() => page.setViewportSize(wide));
+  for (const size of [{ width: 390, height: 844 }, wide]) {
+    await page.setViewportSize(size);
+    for (const days of [2, 7, 30]) {
+      await openMonitor(`?days=${days}`);
+      const plot = await page.getByRole('slider').boundingBox();
+      const today = await page.getByText('Today', { exact: true }).boundingBox();
+      assert.ok(today.x + today.width <= plot.x + plot.width);
+      for (const label of await page
+        .getByRole('slider')
+        .getByText(/^\w{3} \d+$/)
+        .all()) {
+        const { x, width } = await label.boundingBox();
+        assert.ok(x + width <= today.x, `${days} days on ${size.width} pixels`);
+      }
+    }
   }
   const slider = page.getByRole('slider');
   await slider.press('End');

@@ -26,10 +26,11 @@ export function MarketPage() {
   const { data, error, loading, refetch } = useQuery(MarketDocument, { variables: { id } });
   const market = data?.market;
   const name = market?.name;
-  const remember = useEffectEvent(useRecentMarkets().remember);
+  const recent = useRecentMarkets();
+  const remember = useEffectEvent(recent.remember);
   useEffect(() => {
-    if (name) remember(id);
-  }, [id, name]);
+    if (name && recent.isKnown) remember(id);
+  }, [id, name, recent.isKnown]);
 
   if (!market?.name) {
     return (

@@ -77,7 +77,7 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
   // That of today always fits: it begins before the right edge, and another one that would touch it is left out.
   const ticks = days.filter(
     (bar, index) =>
-      bar === today || ((days.length - 1 - index) % step === 0 && bar + 0.09 * bars <= Math.min(today, 0.89 * bars)),
+      bar === today || ((days.length - 1 - index) % step === 0 && bar + 0.12 * bars <= Math.min(today, 0.87 * bars)),
   );
 
   return (

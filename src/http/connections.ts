@@ -73,6 +73,8 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, 
     Object.assign(socket, { [key]: connection });
     // Node calls it after the last response.
     socket.destroySoon = () => lingerAndClose(socket);
+    // As nginx does: who comes next, such as a probe, finds a place as long as one of them waits for nothing.
+    if (open.size >= max - 1) closeOldestIdle(open);
     open.add(connection);
     if (open.size >= max * nearlyFull) warn(`${nearlyFull * 100}% of at most ${max} are open`);
     socket.once('close', () => {
@@ -174,9 +176,15 @@ function sweep(open: ReadonlySet<ClientConnection>): void {
   }
 }
 
+const isIdle = ({ socket, unanswered, isUpgraded }: ClientConnection) =>
+  unanswered.length === 0 && !isUpgraded && socket.writable;
+
 function closeIdle(open: ReadonlySet<ClientConnection>): void {
-  for (const { socket, unanswered, isUpgraded } of open)
-    if (unanswered.length === 0 && !isUpgraded && socket.writable) socket.destroy();
+  for (const connection of open) if (isIdle(connection)) connection.socket.destroy();
+}
+
+function closeOldestIdle(open: ReadonlySet<ClientConnection>): void {
+  for (const connection of open) if (isIdle(connection)) return void connection.socket.destroy();
 }
 
 const subject = 'Connections';

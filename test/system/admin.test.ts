@@ -281,23 +281,45 @@ test('a body that is too large says so to a client that sends all before it read
 });
 
 describe('a gateway with few file descriptors', () => {
+  /** On a connection of its own. */
+  const probe = async (address: string, headers = {}) => {
+    const sent = request(address, { agent: false, headers }).end();
+    const [response] = (await once(sent, 'response').catch(() => [])) as [IncomingMessage?];
+    return response?.resume().statusCode;
+  };
   const metricsAt = async (admin: string) => (await ask(`${admin}/metrics`)).text;
   const warnings = () => running?.stderr() ?? '';
 
-  test('keeps some of them for probes while idle connections take all others, and says so', async () => {
-    const limited = await buildProgram(['sh', '-c', 'ulimit -n 512; exec "$@"', 'sh']);
-    const admin = await startWithAdmin({}, limited);
-    const url = running?.url ?? '';
+  const limitedProgram = () => buildProgram(['sh', '-c', 'ulimit -n 512; exec "$@"', 'sh']);
+
+  test('answers probes and clients on its only port while idle connections take all places: the oldest makes room', async () => {
+    running = await (await limitedProgram()).start({});
+    const { url } = running;
     const idle = Array.from({ length: 512 }, () => rawConnection(url));
     await until(() => /Connections: 90% of at most 384 are open/.test(warnings()));
-    await until(() => /Connections: all 384 are open, and new ones are closed/.test(warnings()));
-    for (const path of ['/healthz', '/readyz', '/metrics']) expect((await ask(`${admin}${path}`)).status).toBe(200);
-    const metrics = await metricsAt(admin);
-    expect(metrics).toMatch(/^gateway_connections\{kind="http"\} 384$/m);
-    expect(metrics).toMatch(/^gateway_connections_of_top_client 384$/m);
-    expect(metrics).toMatch(/^gateway_connections_limit 384$/m);
+    const asked = '/graphql?query=%7Bviewer%7Bteam%7D%7D';
+    for (const path of ['/healthz', '/readyz', asked])
+      await until(async () => (await probe(`${url}${path}`, { 'apollo-require-preflight': '1' })) === 200);
+    // Most of them are still there, and not too old yet.
+    expect(idle.filter(({ socket }) => socket.readyState === 'open').length).toBeGreaterThan(300);
     for (const { socket } of idle) socket.destroy();
-    await until(async () => /^gateway_connections\{kind="http"\} 0$/m.test(await metricsAt(admin)));
+  });
+
+  test('keeps some of them for probes while WebSockets take all others, and says so', async () => {
+    const admin = await startWithAdmin({}, await limitedProgram());
+    const url = running?.url ?? '';
+    const idle: WebSocket[] = [];
+    const open = () => new WebSocket(`${url}/graphql`, 'graphql-transport-ws').on('error', () => {});
+    await until(() => {
+      idle.push(...Array.from({ length: 20 }, open));
+      return /Connections: all 384 are open, and new ones are closed/.test(warnings());
+    });
+    expect(warnings()).toMatch(/Connections: 90% of at most 384 are open/);
+    for (const path of ['/healthz', '/readyz', '/metrics']) expect((await ask(`${admin}${path}`)).status).toBe(200);
+    await until(async () => /^gateway_connections\{kind="websocket"\} 38\d$/m.test(await metricsAt(admin)));
+    expect(await metricsAt(admin)).toMatch(/^gateway_connections_limit 384$/m);
+    for (const socket of idle) socket.terminate();
+    await until(async () => /^gateway_connections\{kind="websocket"\} 0$/m.test(await metricsAt(admin)));
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
     await until(() => /Connections: back to normal/.test(warnings()));
   });

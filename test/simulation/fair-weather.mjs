@@ -11,7 +11,11 @@ export const rulesOfFairWeather = {
       const codes = body?.errors?.map(({ extensions }) => extensions.code) ?? [];
       const isForbidden = kind === 'export forbidden';
       const isBusy = /write|export/.test(kind) && codes.every(code => code === 'CONFLICT' || code === 'RATE_LIMITED');
-      const isRefused = isForbidden ? codes.join() === 'BAD_USER_INPUT' : isBusy;
+      // A Redis that lost its data has lost the endpoint.
+      const isLost = codes.join() === 'NOT_FOUND' && fleet.had(/redis(FailsOver|IsFlushed|Evicts)/, 0, at);
+      const isRefused = isForbidden
+        ? codes.join() === 'BAD_USER_INPUT'
+        : isBusy || (isLost && kind.startsWith('export'));
       const isQuick = end - at <= 2_500 || kind.startsWith('export');
       const inParts = text.includes('"hasNext":false') && !text.includes('"errors"');
       const hasAll = documents[document]?.accept ? inParts : body?.data !== undefined;
@@ -21,7 +25,7 @@ export const rulesOfFairWeather = {
   },
 
   /** At the end, when nothing has changed for long, each answer is what the service has. Clocks that were wrong may have made entries live longer, and what
-   * was cached beside an unanswered write of a stranger lives as long as it does without writes. */
+   * was cached beside an unanswered write of a stranger, or one that no Redis heard of, lives as long as it does without writes. */
   *'at the end each answer is right'(fleet) {
     if (fleet.had(/clock/)) return;
     const { accounts, calls, markets } = fleet.service;
@@ -32,7 +36,7 @@ export const rulesOfFairWeather = {
         call.version &&
         call.path.includes(`/${variables.market}/`) &&
         fleet.had(/gatewayIsKilled/, call.at, call.at + 1_000) &&
-        !isKnown(fleet, call);
+        (!isKnown(fleet, call) || fleet.had(/redis/, call.at - 10_000, call.at));
       if (at < fleet.quietUntil || expected === undefined || calls.some(isUnsettled)) continue;
       const right = expected(accounts.get(account), markets.get(Number(variables.market)), variables);
       if (right !== undefined && !isDeepStrictEqual(body?.data, right)) yield { ...shown(request), right };

@@ -16,7 +16,7 @@ const causesOf = {
   BAD_USER_INPUT: { kinds: /forbidden/ },
   NOT_FOUND: { kinds: /watch|export/ },
   CONFLICT: { kinds: /watch|write|export/ },
-  RATE_LIMITED: { kinds: /signIn|export/ },
+  RATE_LIMITED: { kinds: /signIn|export/, faults: /gatewayRestarts/ },
   UPSTREAM_INVALID_RESPONSE: { faults: /serviceSendsHtml|serviceCutsBodies/ },
   UPSTREAM_TIMEOUT: { faults: /serviceIs(Slow|Silent)|Paused|clock/ },
   UPSTREAM_UNAVAILABLE: { faults: /service(Fails|Resets|Cuts|Is)|Paused|redis|connections/ },

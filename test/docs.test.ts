@@ -1,7 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { buildSchema, concatAST, KnownDirectivesRule, parse as parseGraphQL, specifiedRules, validate } from 'graphql';
+import {
+  buildSchema,
+  concatAST,
+  isObjectType,
+  KnownDirectivesRule,
+  parse as parseGraphQL,
+  specifiedRules,
+  validate,
+} from 'graphql';
 import { parse } from 'yaml';
 import {
   BadUserInput,
@@ -29,6 +37,19 @@ const filesIn = (folder: string) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map(file => `${folder}/${file}`)
     .filter(file => /\.(?:graphql|tsx?|mjs|py|sh)$/.test(file) && !/node_modules|\/gql\/|\/dist\/|\/test\//.test(file));
+
+test.each(['docs/frontends.md', 'examples/console/src/graphql/cache.ts'])(
+  '%s has a key for no type with an id that is no Node',
+  file => {
+    const files = readdirSync('schema').filter(name => name.endsWith('.graphql'));
+    const schema = buildSchema(files.map(name => read(`schema/${name}`)).join('\n'), { assumeValidSDL: true });
+    const parts = Object.values(schema.getTypeMap())
+      .filter(type => isObjectType(type))
+      .filter(type => 'id' in type.getFields() && type.getInterfaces().every(({ name }) => name !== 'Node'));
+    expect(parts.length).toBeGreaterThan(0);
+    for (const { name } of parts) expect(read(file)).toContain(`${name}: { keyFields: false },`);
+  },
+);
 
 describe('every document', () => {
   test.each(documents)('%s names only files and folders that exist', document => {

@@ -1,13 +1,12 @@
 import type * as Types from './schema-types.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { Company as CompanyModel } from '../domains/companies/client.js';
-import type { Job as JobModel, SearchKeywords as SearchKeywordsModel, SearchCriteria as SearchCriteriaModel, DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, ReviewCompaniesPayload as ReviewCompaniesPayloadModel } from '../domains/discovery/model.js';
+import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, ReviewedMarket as ReviewedMarketModel, SearchKeywords as SearchKeywordsModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
+import type { ExportRecord as ExportRecordModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
-import type { ExportAttempt as ExportAttemptModel, ExportRecord as ExportRecordModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
-import type { Market as MarketModel, MarketTopic as MarketTopicModel, MarketTopicGroup as MarketTopicGroupModel } from '../domains/markets/model.js';
-import type { EmbedSession as EmbedSessionModel } from '../domains/sessions/model.js';
-import type { Watch as WatchModel } from '../domains/watches/model.js';
 import type { EventUpdate as EventUpdateModel } from '../domains/events/updates.js';
+import type { Market as MarketModel, MarketTopic as MarketTopicModel, MarketTopicGroup as MarketTopicGroupModel } from '../domains/markets/model.js';
+import type { Watch as WatchModel } from '../domains/watches/model.js';
 import type { Context } from '../context.js';
 export type Omit<T, K extends keyof T> = Pick<T, Exclude<keyof T, K>>;
 export type RequireFields<T, K extends keyof T> = Omit<T, K> & { [P in K]-?: NonNullable<T[P]> };
@@ -131,7 +130,7 @@ export type ResolversTypes = {
   CompanyPageInput: Types.CompanyPageInput;
   CompanySelection: Types.CompanySelection;
   CountryFacet: ResolverTypeWrapper<Types.CountryFacet>;
-  CreateEmbedSessionPayload: ResolverTypeWrapper<Omit<Types.CreateEmbedSessionPayload, 'session'> & { session: ResolversTypes['EmbedSession'] }>;
+  CreateEmbedSessionPayload: ResolverTypeWrapper<Types.CreateEmbedSessionPayload>;
   CreateSearchCriteriaInput: Types.CreateSearchCriteriaInput;
   CreateSearchCriteriaPayload: ResolverTypeWrapper<Omit<Types.CreateSearchCriteriaPayload, 'searchCriteria'> & { searchCriteria: ResolversTypes['SearchCriteria'] }>;
   DateOrDateTime: ResolverTypeWrapper<Types.Scalars['DateOrDateTime']['output']>;
@@ -141,7 +140,7 @@ export type ResolversTypes = {
   Direction: Types.Direction;
   DiscoveryAlreadyRunning: ResolverTypeWrapper<DiscoveryAlreadyRunningModel>;
   DiscoveryStarted: ResolverTypeWrapper<Omit<Types.DiscoveryStarted, 'jobs' | 'market'> & { jobs: ReadonlyArray<ResolversTypes['Job']>, market: ResolversTypes['Market'] }>;
-  EmbedSession: ResolverTypeWrapper<EmbedSessionModel>;
+  EmbedSession: ResolverTypeWrapper<Types.EmbedSession>;
   Event: ResolverTypeWrapper<EventModel>;
   EventBucket: ResolverTypeWrapper<Types.EventBucket>;
   EventChanges: ResolverTypeWrapper<Omit<Types.EventChanges, 'nodes'> & { nodes: ReadonlyArray<ResolversTypes['EventUpdate']> }>;
@@ -157,7 +156,7 @@ export type ResolversTypes = {
   EventUpdate: ResolverTypeWrapper<EventUpdateModel>;
   EventUpdateKind: Types.EventUpdateKind;
   Export: ResolverTypeWrapper<ExportRecordModel>;
-  ExportAttempt: ResolverTypeWrapper<ExportAttemptModel>;
+  ExportAttempt: ResolverTypeWrapper<Types.ExportAttempt>;
   ExportConnection: ResolverTypeWrapper<Omit<Types.ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversTypes['Export']> }>;
   ExportDelivered: ResolverTypeWrapper<Omit<Types.ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversTypes['ExportAttempt']> }>;
   ExportEdge: ResolverTypeWrapper<Omit<Types.ExportEdge, 'node'> & { node: ResolversTypes['Export'] }>;
@@ -212,7 +211,7 @@ export type ResolversTypes = {
   RenewWatchPayload: ResolverTypeWrapper<Omit<Types.RenewWatchPayload, 'watch'> & { watch: ResolversTypes['Watch'] }>;
   RetryExportInput: Types.RetryExportInput;
   ReviewCompaniesInput: Types.ReviewCompaniesInput;
-  ReviewCompaniesPayload: ResolverTypeWrapper<ReviewCompaniesPayloadModel>;
+  ReviewCompaniesPayload: ResolverTypeWrapper<ReviewedMarketModel>;
   ReviewDecision: Types.ReviewDecision;
   ReviewTarget: Types.ReviewTarget;
   RotateExportEndpointSecretInput: Types.RotateExportEndpointSecretInput;
@@ -271,7 +270,7 @@ export type ResolversParentTypes = {
   CompanyPageInput: Types.CompanyPageInput;
   CompanySelection: Types.CompanySelection;
   CountryFacet: Types.CountryFacet;
-  CreateEmbedSessionPayload: Omit<Types.CreateEmbedSessionPayload, 'session'> & { session: ResolversParentTypes['EmbedSession'] };
+  CreateEmbedSessionPayload: Types.CreateEmbedSessionPayload;
   CreateSearchCriteriaInput: Types.CreateSearchCriteriaInput;
   CreateSearchCriteriaPayload: Omit<Types.CreateSearchCriteriaPayload, 'searchCriteria'> & { searchCriteria: ResolversParentTypes['SearchCriteria'] };
   DateOrDateTime: Types.Scalars['DateOrDateTime']['output'];
@@ -280,7 +279,7 @@ export type ResolversParentTypes = {
   DeleteExportEndpointPayload: Omit<Types.DeleteExportEndpointPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
   DiscoveryAlreadyRunning: DiscoveryAlreadyRunningModel;
   DiscoveryStarted: Omit<Types.DiscoveryStarted, 'jobs' | 'market'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']>, market: ResolversParentTypes['Market'] };
-  EmbedSession: EmbedSessionModel;
+  EmbedSession: Types.EmbedSession;
   Event: EventModel;
   EventBucket: Types.EventBucket;
   EventChanges: Omit<Types.EventChanges, 'nodes'> & { nodes: ReadonlyArray<ResolversParentTypes['EventUpdate']> };
@@ -294,7 +293,7 @@ export type ResolversParentTypes = {
   EventTimestamps: Types.EventTimestamps;
   EventUpdate: EventUpdateModel;
   Export: ExportRecordModel;
-  ExportAttempt: ExportAttemptModel;
+  ExportAttempt: Types.ExportAttempt;
   ExportConnection: Omit<Types.ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Export']> };
   ExportDelivered: Omit<Types.ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversParentTypes['ExportAttempt']> };
   ExportEdge: Omit<Types.ExportEdge, 'node'> & { node: ResolversParentTypes['Export'] };
@@ -341,7 +340,7 @@ export type ResolversParentTypes = {
   RenewWatchPayload: Omit<Types.RenewWatchPayload, 'watch'> & { watch: ResolversParentTypes['Watch'] };
   RetryExportInput: Types.RetryExportInput;
   ReviewCompaniesInput: Types.ReviewCompaniesInput;
-  ReviewCompaniesPayload: ReviewCompaniesPayloadModel;
+  ReviewCompaniesPayload: ReviewedMarketModel;
   ReviewTarget: Types.ReviewTarget;
   RotateExportEndpointSecretInput: Types.RotateExportEndpointSecretInput;
   RotateExportEndpointSecretPayload: Omit<Types.RotateExportEndpointSecretPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };

@@ -650,7 +650,7 @@ export type ExportDelivered = ExportEnding & {
   readonly message: Scalars['String']['output'];
   /** The same message as plain text. */
   readonly messageText: Scalars['String']['output'];
-  /** An `http` or `https` URL of any length. Open it for the user in a new window after 5 seconds. Null if there is none. */
+  /** An `http` or `https` URL of any length. If it is not null, open it for the user in a new window after 5 seconds. */
   readonly redirectUrl?: Maybe<Scalars['String']['output']>;
   /** Title from the endpoint, plain text. Cut to 255 characters. */
   readonly title: Scalars['String']['output'];
@@ -812,7 +812,7 @@ export type ExportReference = {
   readonly title: Scalars['String']['output'];
   /** Severity of the detail. */
   readonly type: ExportReferenceType;
-  /** An `http` or `https` URL of any length. Null if there is none. */
+  /** An `http` or `https` URL of any length. */
   readonly url?: Maybe<Scalars['String']['output']>;
 };
 
@@ -994,33 +994,33 @@ export type Market = Node & {
   readonly companies?: Maybe<CompanyConnection>;
   /** The company with this domain. Null if the market has no such company. */
   readonly company?: Maybe<Company>;
-  /** Number of companies in the market. Null if the record has none. */
+  /** Number of companies in the market. */
   readonly companyCount?: Maybe<Scalars['Int']['output']>;
   /** Values of the companies that match a filter, with their frequency. */
   readonly companyFacets?: Maybe<CompanyFacets>;
-  /** When the market was created. Null if the record has none. */
+  /** When the market was created. */
   readonly dateCreated?: Maybe<Scalars['DateTime']['output']>;
-  /** Purpose and content of the market. Null if the record has none. */
+  /** Purpose and content of the market. */
   readonly description?: Maybe<Scalars['String']['output']>;
   /** ESG data of a published market. The service does not document its fields. */
   readonly esg?: Maybe<Scalars['JSONObject']['output']>;
-  /** URL of the thumbnail image. Null if the record has none. */
+  /** URL of the thumbnail image. */
   readonly headerImageUrl?: Maybe<Scalars['String']['output']>;
   /** Market identifier. */
   readonly id: Scalars['ID']['output'];
   /** Jobs of one phase. The gateway caches them for 10 seconds; subscribe to `jobProgress` to get each change sooner. */
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
-  /** Main title. Null if the record has none. */
+  /** Main title. */
   readonly name?: Maybe<Scalars['String']['output']>;
   /** Identifier across all types. */
   readonly nodeId: Scalars['ID']['output'];
-  /** Review status of the market. Null if the record has none. */
+  /** Review status of the market. */
   readonly reviewStatus?: Maybe<MarketReviewStatus>;
   /** Search criteria that the discovery of this market used. */
   readonly searchCriteria?: Maybe<SearchCriteria>;
   /** Earlier iterations of the search criteria, in the order of the service. */
   readonly searchCriteriaHistory?: Maybe<ReadonlyArray<SearchCriteria>>;
-  /** Short supplementary title. Null if the record has none. */
+  /** Short supplementary title. */
   readonly subtitle?: Maybe<Scalars['String']['output']>;
   /** Topic hierarchy of the market. */
   readonly topics?: Maybe<ReadonlyArray<Topic>>;
@@ -1445,7 +1445,7 @@ export type Query = {
    * the list, from its last update on: `NOT_FOUND` if it is not among the newest 2,000 events (an operator setting).
    */
   readonly node?: Maybe<Node>;
-  /** Several objects, in the order of their identifiers. Each is null if it does not exist, and, with an error, if `node` would fail for it. */
+  /** Several objects, in the order of their identifiers. Each is null, with an error, if `node` would fail for it. */
   readonly nodes: ReadonlyArray<Maybe<Node>>;
   /** One observation. Fails with `NOT_FOUND` if the identifier is unknown. */
   readonly observation?: Maybe<Observation>;

@@ -1,4 +1,4 @@
-import { defaultDataIdFromObject, InMemoryCache } from '@apollo/client';
+import { InMemoryCache } from '@apollo/client';
 import { relayStylePagination } from '@apollo/client/utilities';
 import generated from '../gql/possible-types';
 
@@ -19,8 +19,8 @@ export const cache = new InMemoryCache({
     TopicGroup: { keyFields: ['nodeId'] },
     Job: { keyFields: ['nodeId'] },
     ExportEndpoint: { keyFields: ['nodeId'] },
+    // Its `id` is that of an observation: it is a part of its parent.
+    EventReference: { keyFields: false },
+    Watch: { keyFields: false },
   },
-  // Any other type is a part of its parent, whatever its `id` identifies.
-  dataIdFromObject: object =>
-    generated.possibleTypes.Node.some(name => name === object.__typename) ? defaultDataIdFromObject(object) : undefined,
 });

@@ -35,6 +35,7 @@ export function createEventsLoaders(
 
   /** By what they read of each company. */
   const companies = new Map<string, DataLoader<string, EventPage>>();
+  let filtersChecked = 0;
 
   return {
     /** The window of a page request (see `readWindow`). `isJoined`: it is of two pages, and both may have an event. */
@@ -59,7 +60,8 @@ export function createEventsLoaders(
      * @param isVain whether the filter found nothing: then a name that is spelled otherwise was not found either.
      */
     unknownNames: oncePerValue((filter: EventFilter, { query, isVain }: { query: EventQuery; isVain: boolean }) => {
-      if (!nameMembers.some(member => filter[member]?.length)) return [];
+      if (filtersChecked === maxFiltersChecked || !nameMembers.some(member => filter[member]?.length)) return [];
+      filtersChecked += 1;
       const pages: EventPage[] = [];
       do {
         const next = reader.remembered(client.page({ ...query, ...anyName }, pages.length + 1, maxPageSize, noExtras));
@@ -69,11 +71,11 @@ export function createEventsLoaders(
       const { size: count } = new Set(pages.flatMap(({ events }) => present(events).map(({ id }) => id)));
       if (count === 0 || count < (pages[0] as EventPage).totalItems) return [];
       return nameMembers.flatMap(member => {
-        const isKnown = (name: string) =>
-          pages.some(page => {
-            const names = namesOn(page)[member];
-            return isVain ? names.includes(name) : names.some(each => plain(each).includes(plain(name)));
-          });
+        const known = pages.map(page => namesOn(page)[member]);
+        const isKnown = (name: string) => {
+          const folded = plain(name);
+          return known.some(names => (isVain ? names.exact.has(name) : names.folded.includes(folded)));
+        };
         const names = [...(filter[member] ?? []).entries()];
         return names.flatMap(([index, name]) => (isKnown(name) ? [] : { name, member: `${member}.${index}`, count }));
       });
@@ -114,17 +116,19 @@ export function createEventsLoaders(
 /** The window of a list, with where a subscription continues behind it. */
 export type EventWindowWithCursor = Awaited<ReturnType<ReturnType<typeof createEventsLoaders>['window']>>;
 
+/** In how many filters a request is warned of names. */
+const maxFiltersChecked = 10;
 /** The members of an event, and of a filter, that have names. */
 const nameMembers = ['affectedDatapoints', 'alertTypes', 'impactedEntities'] as const;
 const anyName = { affectedDatapoint: undefined, alertType: undefined, impactedEntity: undefined, search: undefined };
 
-/** All names on a page, each once. */
+/** All names on a page, and those of each member as one text: a service may find an event by a part of a name. */
 const namesOn = oncePerValue(({ events }: EventPage) => {
-  const of = (member: (typeof nameMembers)[number]) => [
-    ...new Set(
-      present(events).flatMap(event => present<{ readonly name: string }>(event[member]).map(({ name }) => name)),
-    ),
-  ];
+  const of = (member: (typeof nameMembers)[number]) => {
+    const found = present(events).flatMap(event => present<{ readonly name: string }>(event[member]));
+    const exact = new Set(found.map(({ name }) => name));
+    return { exact, folded: [...exact].map(plain).join('\n') };
+  };
   return {
     affectedDatapoints: of('affectedDatapoints'),
     alertTypes: of('alertTypes'),

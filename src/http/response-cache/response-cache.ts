@@ -53,12 +53,7 @@ function createSender(budget: MemoryBudget) {
     state.whenClosed(letGo);
   }
 
-  return function sendCached(cached: CachedResponse, state: RequestState): MaybePromise<true> {
-    claimMemory(cached, state);
-    const { operation: name, outcome, untrusted, deprecated, documentId } = cached;
-    Object.assign(state.operation, { name, outcome, untrusted, deprecated, documentId });
-    // What was executed just now says itself what it is, and only queries are kept.
-    state.operation.type ??= 'query';
+  function write(cached: CachedResponse, state: RequestState): MaybePromise<true> {
     return andThen(represent(cached, state.request.headers), ({ status, headers, body }): true => {
       const { response } = state;
       headers.push(...state.headers);
@@ -69,6 +64,22 @@ function createSender(budget: MemoryBudget) {
       response.end(body.at(-1));
       return true;
     });
+  }
+
+  return {
+    /** Sends the response of an execution of this request. */
+    sendOwn(own: CachedResponse, state: RequestState): MaybePromise<true> {
+      claimMemory(own, state);
+      return write(own, state);
+    },
+
+    /** Sends the response of an earlier request, or of an equal one: without an execution, only the response says what the operation is. */
+    sendCached(cached: CachedResponse, state: RequestState): MaybePromise<true> {
+      claimMemory(cached, state);
+      const { operation: name, outcome, untrusted, deprecated, documentId } = cached;
+      Object.assign(state.operation, { name, type: 'query', outcome, untrusted, deprecated, documentId });
+      return write(cached, state);
+    },
   };
 }
 
@@ -78,7 +89,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
   /** It changes with each purge of the scope, too. */
   const versionOf = (scope: Scope) => version.current + generations.epochOf(scope);
   const inFlight = new Map<ScopedKey, ResponseInFlight>();
-  const sendCached = createSender(budget);
+  const { sendOwn, sendCached } = createSender(budget);
 
   /** Returns whether it sent a response: a cached one, or that of an equal request. If not, equal requests may wait for this one. */
   function respond(scope: Scope, state: RequestState, body: Buffer | undefined): MaybePromise<boolean> {
@@ -156,7 +167,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       // From now on `claimMemory` counts it.
       metadata.claim?.release();
       // Not hijacked before: until then, Fastify sends the error.
-      return andThen(sendCached(cached, state), () => reply.hijack());
+      return andThen(sendOwn(cached, state), () => reply.hijack());
     },
   };
 }

@@ -6,17 +6,10 @@ import { type Credential, hashOfKey } from '../src/auth/credentials.js';
 import { createTeams, memberName, readTeams } from '../src/auth/teams.js';
 import { Secret } from '../src/config/values.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { apiKey, user } from './support/credentials.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { overWebsocket } from './support/streams.js';
 
-const apiKey = (key: string): Credential => ({ kind: 'apiKey', secret: new Secret(key) });
-const user = (email: string): Credential => ({
-  kind: 'cookie',
-  secret: new Secret('s'),
-  email,
-  name: null,
-  session: 'id',
-});
 const bearer: Credential = { kind: 'bearer', secret: new Secret('the key') };
 
 let folder: string;

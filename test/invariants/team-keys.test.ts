@@ -1,18 +1,9 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { type Credential, hashOfKey } from '../../src/auth/credentials.js';
+import { hashOfKey } from '../../src/auth/credentials.js';
 import { createTeams, type TeamList } from '../../src/auth/teams.js';
-import { Secret } from '../../src/config/values.js';
+import { apiKey, user } from '../support/credentials.js';
 import { fuzz } from '../support/fuzz.js';
-
-const apiKey = (key: string): Credential => ({ kind: 'apiKey', secret: new Secret(key) });
-const user = (email: string): Credential => ({
-  kind: 'cookie',
-  secret: new Secret('s'),
-  email,
-  name: null,
-  session: 'id',
-});
 
 /** The digests of team keys, so that a long run needs little memory. */
 const digest = (text: string) => createHash('sha256').update(text).digest('base64').slice(0, 12);

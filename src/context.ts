@@ -149,6 +149,8 @@ class Loaders {
   private readonly reader: Reader;
   private readonly scope: Scope;
   private ofCompanies: ReturnType<typeof createCompaniesLoaders> | undefined;
+  private ofMarkets: ReturnType<typeof createMarketsLoaders> | undefined;
+  private ofDiscovery: ReturnType<typeof createDiscoveryLoaders> | undefined;
 
   constructor(services: Services, auth: RequestAuth) {
     this.reader = createReader(services, auth);
@@ -162,10 +164,12 @@ class Loaders {
   }
 
   get markets() {
-    return createMarketsLoaders(this.reader);
+    this.ofMarkets ??= createMarketsLoaders(this.reader);
+    return this.ofMarkets;
   }
 
   get discovery() {
-    return createDiscoveryLoaders(this.reader);
+    this.ofDiscovery ??= createDiscoveryLoaders(this.reader);
+    return this.ofDiscovery;
   }
 }

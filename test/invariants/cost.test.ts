@@ -57,6 +57,8 @@ beforeAll(async () => {
     const [, family = ''] = /\/(companies|esg|events|observation)\b[^/]*(?:\/[^/]*)?$/.exec(pathname) ?? [];
     if (family === 'companies' && pathname.includes(`/${wrongMarket}/`)) return reply(response, 200, bodies.wrong);
     if (family === 'companies' || family === 'esg') return reply(response, 200, bodies[family]);
+    if (pathname.startsWith('/dev/'))
+      return reply(response, 200, { data: { id: 1, name: 'Market', companyCount: 5_000 } });
     if (family === 'observation')
       return reply(response, 200, { data: { _id: pathname.split('/').at(-1), title: 'News' } });
     const size = Number(searchParams.get('pageSize'));
@@ -181,6 +183,14 @@ const queries: readonly (readonly [string, (count: number) => string])[] = [
   ],
   ['companies by their domains', count => inMarket(count, i => `a${i}: company(domain: "zz${i}") { name }`)],
   ['pages with ESG data', count => inMarket(count, i => `a${i}: companies(first: 100) { nodes { esg } }`)],
+  [
+    'the market of each company of a page',
+    count =>
+      inMarket(
+        count,
+        i => `a${i}: companies(first: 100) { nodes { market { name subtitle description companyCount } } }`,
+      ),
+  ],
   ['whole ESG data', count => inMarket(count, i => `a${i}: esg`)],
   ['pages with every field', count => inMarket(count, i => `a${i}: companies(first: 100) { nodes { ${company} } }`)],
   ['pages of edges', count => inMarket(count, i => `a${i}: companies(first: 100) { edges { cursor node { name } } }`)],

@@ -44,7 +44,7 @@ export interface UpstreamRequest {
   readonly path: string;
   readonly body?: unknown;
   /** The GraphQL argument to name when the service rejects its values, such as `filter`. Omitted if the call has no arguments. */
-  readonly argument?: string;
+  readonly argument?: string | undefined;
   /** Members of that argument, as paths within it, which an error names where the service's text does. */
   readonly members?: readonly string[];
   /** Values of a list, which an error names where the service's text does, and the argument that they came from. */

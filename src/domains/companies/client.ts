@@ -8,7 +8,7 @@ import type { CompanyPageInput, CompanySelection } from '../../generated/schema-
 import { type ListId, listId, pageRequest, windowOf } from '../../graphql/connection.js';
 import { checkedDomains } from '../../graphql/input.js';
 import { domainKey } from '../../lib/domain.js';
-import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
+import { andThen, type MaybePromise, oncePerText, runYielding } from '../../lib/run.js';
 import {
   type Companies,
   type CompanyList,
@@ -143,11 +143,12 @@ export function createCompaniesLoaders({ read }: Reader, client: Scope | undefin
     byDomain: (marketId: string, domain: string) =>
       andThen(readable(marketId, {}), companies => companiesByDomain(companies).get(domainKey(domain))),
     /** GET /v2/markets/{id}/esg. */
-    esg: (marketId: string) =>
+    esg: oncePerText(marketId =>
       read({
         ...marketRead(marketId, esgEndpoint, `/v2/markets/${marketId}/esg`, esgData),
         onlyPublished: true,
       }),
+    ),
   };
 }
 

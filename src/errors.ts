@@ -45,6 +45,11 @@ export abstract class GatewayError extends Error {
     return this.constructor.name;
   }
 
+  /** What metrics and logs say of an operation that ends with it. */
+  get outcome(): string {
+    return this.code;
+  }
+
   /** The HTTP status if the error rejects a whole request. */
   get httpStatus(): number {
     return statusOf[this.code];
@@ -165,6 +170,9 @@ export class RateLimited extends UpstreamError {
   }
 }
 
+/** The outcome of what the gateway refused because it has too much to do. The code is the one of a client with too many requests. */
+export const overloadedOutcome = 'OVERLOADED';
+
 /** This process is overloaded; another gateway may not be. */
 export class Overloaded extends GatewayError {
   readonly code = 'RATE_LIMITED';
@@ -173,8 +181,23 @@ export class Overloaded extends GatewayError {
     super(message, { retryable: true }, 1);
   }
 
+  override get outcome(): string {
+    return overloadedOutcome;
+  }
+
   override get httpStatus() {
     return 503;
+  }
+}
+
+/** What this process has to do is mostly of this client: no failure of the gateway for others. */
+export class OverShare extends Overloaded {
+  constructor() {
+    super('This client has too many requests at once; try again in a moment');
+  }
+
+  override get outcome() {
+    return 'OVER_SHARE';
   }
 }
 

@@ -71,16 +71,19 @@ describe('with as many requests in flight as there may be', () => {
     expect(headers.get('retry-after')).toBe('1');
     expect(errors).toEqual([
       {
-        message: 'The gateway is overloaded; try again in a moment',
+        message: 'This client has too many requests at once; try again in a moment',
         extensions: { code: 'RATE_LIMITED', retryAfterSeconds: 1, retryable: true },
       },
     ]);
     expect(await counted(gateway.url, 'gateway_ready')).toBe(0);
-    expect(await counted(gateway.url, 'gateway_shed_total', { reason: 'requests_in_flight' })).toBe(1);
+    expect(await counted(gateway.url, 'gateway_shed_total', { reason: 'share' })).toBe(1);
     await overWebsocket(gateway.url, { query: quick }).ended;
     const refused = (transport: string) =>
-      counted(gateway.url, 'gateway_requests_total', { transport, outcome: 'OVERLOADED' });
+      counted(gateway.url, 'gateway_requests_total', { transport, outcome: 'OVER_SHARE' });
     await until(async () => (await refused('http')) === 1 && (await refused('websocket')) === 1);
+    expect(await counted(gateway.url, 'gateway_requests_total', { outcome: 'OVERLOADED' })).toBe(0);
+    // It would hide that others wait.
+    expect(await counted(gateway.url, 'gateway_request_seconds_count')).toBe(1);
     const page = await fetch(`${gateway.url}/graphql`, { headers: { accept: 'text/html' } });
     expect(page.status).toBe(503);
   });
@@ -232,6 +235,15 @@ describe('the limit of operations at once', () => {
     expect(limit.running).toBe(320);
   });
 
+  test('what is refused is the doing of a client that runs most, or far more than others', () => {
+    begin('heavy');
+    begin('quiet', 10);
+    expect(['heavy', 'quiet', 'none'].map(limit.isOverShare)).toEqual([true, false, false]);
+    for (let client = 0; client < 54; client += 1) limit.begin(`client ${client}`);
+    expect(limit.begin('client 0')).toBeUndefined();
+    expect(limit.isOverShare('client 0')).toBe(false);
+  });
+
   test('an operation ends once', () => {
     const [end] = begin('a', 1);
     end?.();
@@ -305,9 +317,9 @@ test('a client that has all operations that may run gets 503, another client is 
     held.open();
     const statuses = (await Promise.all(asked)).map(({ status }) => status);
     const refused = statuses.filter(status => status === 503).length;
-    expect(await counted(gateway.url, 'gateway_shed_total', { reason: 'concurrency' })).toBe(refused);
+    expect(await counted(gateway.url, 'gateway_shed_total', { reason: 'share' })).toBe(refused);
     await until(
-      async () => (await counted(gateway.url, 'gateway_requests_total', { outcome: 'OVERLOADED' })) === refused,
+      async () => (await counted(gateway.url, 'gateway_requests_total', { outcome: 'OVER_SHARE' })) === refused,
     );
     expect(new Set(statuses)).toEqual(new Set([200, 503]));
     expect(statuses.filter(status => status === 200).length).toBeGreaterThanOrEqual(256);

@@ -5,6 +5,7 @@ import { deriveKey, Secret } from '../config/values.js';
 import { BadUserInput } from '../errors.js';
 import { atMost } from '../lib/memory-budget.js';
 import { pathOf } from '../lib/network.js';
+import { minuteMs } from '../lib/time.js';
 import { cookieHeader } from './service-cookies.js';
 
 /** The credential of a client (docs/upstream-api.md: Authentication). A cookie is the JSON of a session's `ServiceCookie`s. */
@@ -111,7 +112,6 @@ export function toUpstreamAuth(credential: Credential, path: string) {
 const maxScopes = 10_000;
 /** How long a call says something about whether the service accepts a credential, in milliseconds. Short, for the alert must come within two minutes. */
 const recentMs = 45_000;
-const minuteMs = 60_000;
 
 /**
  * The scopes under which the service has answered, the most recent 10,000. Anyone can make up a credential, and so a scope: what is shared out among

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Teams } from '../auth/teams.js';
 import type { Reloadable } from '../config/values.js';
-import { gatewayCloses, Overloaded, RateLimited } from '../errors.js';
+import { gatewayCloses, Overloaded, OverShare, RateLimited } from '../errors.js';
 import { countThreshold, type MemoryBudget, type MemoryClient } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { andThen, type MaybePromise, sharedRun } from '../lib/run.js';
@@ -30,34 +30,32 @@ interface RequestAdmissionDeps {
   readonly telemetry: Pick<Telemetry, 'shed'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
-  readonly clients: Pick<Clients, 'check'>;
+  readonly clients: Pick<Clients, 'check' | 'count'>;
   readonly teams: Pick<Reloadable<Pick<Teams, 'limitsOf'>>, 'current'>;
 }
 
 export function createRequestAdmission(deps: RequestAdmissionDeps) {
-  const { authentication, telemetry, budget } = deps;
+  const { authentication, budget, clients } = deps;
   const { requestsInFlight: maxInFlight } = deps.config.loadShedding;
   const inFlight = new FairCount();
   const countRequest = createClientCount(deps);
+  const shed = createShed(deps.telemetry);
+  const shedInFlight = (owner: string) => shed(inFlight.isOverShare(owner) ? 'share' : 'requests_in_flight');
   let isClosing = false;
-
-  /** The error that refuses what is too much, which is counted. */
-  function shed(reason: ShedReason): Overloaded {
-    telemetry.shed(reason);
-    return new Overloaded();
-  }
 
   /** @throws Overloaded where this process has too much to do for new work of the client. */
   function checkLoad(client: MemoryClient): void {
     if (budget.isNearlyFull) throw shed('memory');
+    const owner = budget.ownerOf(client);
     const isFull = inFlight.running >= maxInFlight;
-    if (isFull && !inFlight.mayExceed(budget.ownerOf(client), maxInFlight)) throw shed('requests_in_flight');
+    if (isFull && !inFlight.mayExceed(owner, maxInFlight)) throw shedInFlight(owner);
   }
 
   /** @throws Overloaded, since many requests may have been allowed before their bodies arrived. */
   function countInFlight(state: RequestState): void {
-    const end = inFlight.begin(budget.ownerOf(state), maxInFlight);
-    if (end === undefined) throw shed('requests_in_flight');
+    const owner = budget.ownerOf(state);
+    const end = inFlight.begin(owner, maxInFlight);
+    if (end === undefined) throw shedInFlight(owner);
     state.countUntilReleased(end);
   }
 
@@ -82,6 +80,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     }
     if (monitoringPaths.has(path)) return undefined;
     return andThen(authentication.findCredential(state), () => {
+      clients.count(state);
       checkLoad(state);
       if (state.upgrade === undefined) receive(state);
       return countRequest(state, state);
@@ -127,18 +126,28 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
 
     /** Applies the limits to an operation on a connection. @throws RateLimited, Overloaded */
     async countOperation(client: Identity): Promise<void> {
+      clients.count(client);
       checkLoad(client);
       await countRequest(client);
     },
   };
 }
 
+/** Returns the function that makes the error for what is too much, and counts it. */
+const createShed =
+  (telemetry: Pick<Telemetry, 'shed'>) =>
+  (reason: ShedReason): Overloaded => {
+    telemetry.shed(reason);
+    return reason === 'share' || reason === 'connection' ? new OverShare() : new Overloaded();
+  };
+
 /** Bounds how many operations are executed at once. */
-function createExecutionLimit({ concurrency, budget }: RequestAdmissionDeps, shed: (reason: ShedReason) => Overloaded) {
+function createExecutionLimit({ concurrency, budget }: RequestAdmissionDeps, shed: ReturnType<typeof createShed>) {
   /** Begins an operation. Returns the function that ends it. @throws Overloaded */
   function beginOperation(client: MemoryClient): () => void {
-    const end = concurrency.begin(budget.ownerOf(client));
-    if (end === undefined) throw shed('concurrency');
+    const owner = budget.ownerOf(client);
+    const end = concurrency.begin(owner);
+    if (end === undefined) throw shed(concurrency.isOverShare(owner) ? 'share' : 'concurrency');
     return end;
   }
 

@@ -133,7 +133,7 @@ function answerError(error: FastifyError, request: FastifyRequest, reply: Fastif
   const refuse = (status: number, message: string, extensions: Readonly<Record<string, unknown>>) =>
     reply.code(status).send(refusalBody(path, message, extensions));
   if (error instanceof GatewayError) {
-    operation.outcome = error.code;
+    operation.outcome = error.outcome;
     const seconds = error.retryAfterSeconds ?? (error instanceof RateLimited ? 1 : undefined);
     if (seconds !== undefined && !headers.includes('retry-after')) reply.header('retry-after', seconds);
     return refuse(error.httpStatus, error.message, error.extensions);

@@ -5,7 +5,9 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Credential } from '../auth/credentials.js';
 import { loggedMember } from '../auth/teams.js';
+import { overloadedOutcome } from '../errors.js';
 import { loggedPathOf, normalizedUrl, type ProxyHeaders, pathOf } from '../lib/network.js';
+import { minuteMs } from '../lib/time.js';
 import {
   type ClientApp,
   clientAppOf,
@@ -13,7 +15,6 @@ import {
   type OperationInfo,
   type OperationNames,
   operationAttributes,
-  overloadedOutcome,
   requestAttributes,
   type Span,
   type Tracing,
@@ -69,7 +70,9 @@ function createReports({ log, telemetry, names, teamOf, slowOperationMs }: Reque
   }
 
   function count(operation: OperationInfo, transport: Transport, milliseconds: number | undefined): void {
-    telemetry.request(transport, names.labelOf(operation), operation.outcome ?? 'ok', milliseconds, operation.span);
+    // What is refused at once must not hide that others wait.
+    const duration = operation.type === undefined ? undefined : milliseconds;
+    telemetry.request(transport, names.labelOf(operation), operation.outcome ?? 'ok', duration, operation.span);
     const client = names.clientLabelOf(operation);
     telemetry.clientRequest(client);
     for (const coordinate of operation.deprecated ?? []) telemetry.deprecatedUse(coordinate, client);
@@ -171,7 +174,6 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
   };
 }
 
-const minuteMs = 60_000;
 /** How many documents are logged in a minute. */
 const maxUntrusted = 100;
 

@@ -1,4 +1,5 @@
 /** In milliseconds. */
+export const minuteMs = 60_000;
 export const dayMs = 24 * 60 * 60 * 1_000;
 
 /** A time in milliseconds since 1970 as `2026-01-31T08:30:00.123Z`. */

@@ -49,13 +49,13 @@ const help = {
   gateway_request_seconds: 'Duration of queries and mutations, by name',
   gateway_requests_in_flight: 'Requests that are being answered, without streams',
   gateway_requests_total:
-    'Operations, by transport, name and outcome: ok, the code of the first error, OVERLOADED for a refusal with 503, or ABANDONED',
+    'Operations, by transport, name and outcome: ok, the code of the first error, OVER_SHARE or OVERLOADED for a refusal with 503, whether or not the client itself sends too much, or ABANDONED',
   gateway_response_cache_hits_total:
     'Requests that were answered from the response cache, by tier: memory, redis, or flight (the response to an equal request that was already running)',
   gateway_sealed_under_old_secret:
     'Sessions used in the last 15 minutes, and headers and signing secrets of endpoints and the signatures of teams in the registry, that were made with a SESSION_SECRET other than the first',
   gateway_shed_total:
-    'What was refused with 503, because the gateway has too much to do: requests, operations and fields, by reason',
+    'What was refused with 503, because the gateway, or one client at it, has too much to do: requests, operations and fields, by reason',
   gateway_untrusted_documents_total:
     'Operations that PERSISTED_DOCUMENTS_MODE=only would have refused, counted in mode log',
   gateway_upstream_call_seconds: 'Duration of calls to the service, by endpoint family, outcome and status',

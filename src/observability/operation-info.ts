@@ -96,9 +96,6 @@ export function newOperationInfo(id: string = randomUUID(), span?: Span, app?: C
   return { id, span, app, calls, name: undefined, type: undefined, outcome: undefined, scope: undefined };
 }
 
-/** The outcome of what the gateway refused because it has too much to do. The code is the one of a client with too many requests. */
-export const overloadedOutcome = 'OVERLOADED';
-
 /** The outcome that errors stand for: `ok` without any, else the code of the first. */
 export function outcomeOfErrors(errors: readonly GraphQLFormattedError[] | undefined): string {
   return errors?.[0] === undefined ? 'ok' : String(errors[0].extensions?.code);

@@ -15,8 +15,8 @@ export type CallOutcome = 'answered' | 'timeout' | 'broken' | 'abandoned';
 const malformedKinds = ['record', 'response', 'message', 'state', 'generation', 'exports'] as const;
 export type Malformed = (typeof malformedKinds)[number];
 
-/** Why an overloaded gateway refuses: too many operations at once, too many requests in flight, no memory, or too many on one connection. */
-const shedReasons = ['concurrency', 'requests_in_flight', 'memory', 'connection'] as const;
+/** Why a gateway refuses: too many operations at once, too many requests in flight, no memory; or of one client, too much of them or on one connection. */
+const shedReasons = ['concurrency', 'requests_in_flight', 'memory', 'share', 'connection'] as const;
 export type ShedReason = (typeof shedReasons)[number];
 
 /** Calls of one family to the service that ended alike. */
@@ -97,7 +97,7 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
   return {
     warn,
     works,
-    /** @param milliseconds undefined for a subscription. */
+    /** @param milliseconds undefined for a subscription, and for what was not executed. */
     request(transport: Transport, operation: string, outcome: string, milliseconds: number | undefined, span?: Span) {
       requests.inc({ transport, operation, outcome });
       if (milliseconds === undefined) return;

@@ -2,7 +2,7 @@
 import { createSourceEventStream, type GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { type BrowserSession, Context, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';
-import { Forbidden, Overloaded } from '../errors.js';
+import { Forbidden, GatewayError } from '../errors.js';
 import { type ExecutionInput, executeOperation } from '../graphql/executor/execute.js';
 import { bytesOfDocument } from '../graphql/limits/bounds.js';
 import { RefusedOperation } from '../graphql/limits/documents.js';
@@ -12,12 +12,7 @@ import { type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js'
 import { causeOf, errorsIn, maskError } from '../http/mask-error.js';
 import { bytesOfValue, type Claim, type MemoryBudget, SharedClaims } from '../lib/memory-budget.js';
 import { sharedRun, takeTurn } from '../lib/run.js';
-import {
-  newOperationInfo,
-  type OperationInfo,
-  outcomeOfErrors,
-  overloadedOutcome,
-} from '../observability/operation-info.js';
+import { newOperationInfo, type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
 import { ResponseMetadata, responseExtensions } from '../observability/response-metadata.js';
 import type { Operation } from './operation.js';
 
@@ -175,7 +170,8 @@ export function createExecutor(deps: ExecutorDeps) {
     /** Why an operation failed, as its client may see it. */
     failure(error: unknown, requestId?: string): Failure {
       const errors = errorsIn(error).map(each => mask(each, requestId));
-      const outcome = causeOf(error) instanceof Overloaded ? overloadedOutcome : outcomeOfErrors(errors);
+      const cause = causeOf(error);
+      const outcome = cause instanceof GatewayError ? cause.outcome : outcomeOfErrors(errors);
       return { errors: JSON.stringify(errors), outcome };
     },
   };

@@ -12,7 +12,7 @@ import { timeNow } from '../../lib/clock.js';
 import { atMost, type MemoryBudget } from '../../lib/memory-budget.js';
 import { networkOf } from '../../lib/network.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
-import { dayMs, iso } from '../../lib/time.js';
+import { dayMs, iso, minuteMs } from '../../lib/time.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { ClientConnection, Connections } from '../connections.js';
 import { type Client, stateOf } from '../request-state.js';
@@ -60,7 +60,7 @@ const redisKey = 'mig:clients';
 const followMs = 1_000;
 /** How many credentials have names here. */
 const maxNamed = 10_000;
-const measures = ['connections', 'requestsInFlight', 'heldBytes', 'upstreamCalls'] as const;
+const measures = ['connections', 'requests', 'requestsInFlight', 'heldBytes', 'upstreamCalls'] as const;
 /** How many clients are shown by each measure. */
 const shown = 10;
 const subject = 'Restricted clients';
@@ -125,7 +125,9 @@ function createRestrictions({ redis, telemetry, log }: ClientsDeps, onAdded: () 
 }
 
 /** The names of clients, as operators see them. */
-function createNames({ teams, acceptedScopes }: ClientsDeps) {
+function createNames({ teams, acceptedScopes, budget }: ClientsDeps) {
+  /** How many came from each owner of memory, in at most a minute. */
+  const requests = new LRUCache<string, number>({ ...atMost(maxNamed), ttl: minuteMs, perf: performance });
   /** Those of accepted credentials, whose use may outlast their connections: the credential and its team. */
   const named = new LRUCache<Scope, readonly Name[]>(atMost(maxNamed));
   teams.onReload(() => named.clear());
@@ -146,9 +148,13 @@ function createNames({ teams, acceptedScopes }: ClientsDeps) {
 
     of: (client: Client): readonly Name[] => [...ofCredential(client), namedNetwork(networkOf(client.address))],
 
-    /** Remembers the names of an accepted credential. */
-    note(client: Client): void {
-      if (client.scope !== undefined && acceptedScopes.has(client.scope)) ofCredential(client);
+    requests,
+
+    /** Counts a request, whether it is refused or not, and remembers the names of an accepted credential. */
+    count(client: Client): void {
+      const owner = budget.ownerOf(client);
+      if (owner === client.scope) ofCredential(client);
+      requests.set(owner, (requests.get(owner) ?? 0) + 1, { noUpdateTTL: true });
     },
 
     /** @param owner of memory or calls: a scope or a network. */
@@ -186,6 +192,7 @@ export function createClients(deps: ClientsDeps) {
   return {
     /** Reads the restrictions of the fleet. */
     follow: restrictions.follow,
+    count: names.count,
     close: () => clearInterval(timer),
 
     /** Whether a client is blocked that is at no address now. */
@@ -193,7 +200,6 @@ export function createClients(deps: ClientsDeps) {
 
     /** Counts a request of a client that is slowed. @throws RateLimited for one that is blocked, or sends too many. */
     check(client: Client): MaybePromise<void> {
-      names.note(client);
       const restriction = restrictions.known.size === 0 ? undefined : restrictionOf(names.of(client));
       if (restriction === undefined) return;
       const { id, requestsPerMinute, until, reason } = restriction;
@@ -229,7 +235,7 @@ export function createClients(deps: ClientsDeps) {
       const rows = new Map<string, Name & Record<(typeof measures)[number], number>>();
       const add = (measure: (typeof measures)[number], users: readonly Name[], by = 1) => {
         for (const name of users) {
-          const none = { connections: 0, requestsInFlight: 0, heldBytes: 0, upstreamCalls: 0 };
+          const none = { connections: 0, requests: 0, requestsInFlight: 0, heldBytes: 0, upstreamCalls: 0 };
           const row = rows.get(name.id) ?? { ...name, ...none };
           row[measure] += by;
           rows.set(name.id, row);
@@ -240,6 +246,7 @@ export function createClients(deps: ClientsDeps) {
         for (const response of connection.unanswered)
           if (!isOfStream(response)) add('requestsInFlight', names.of(stateOf(response.req)));
       }
+      for (const [owner, count] of names.requests.entries()) add('requests', names.ofOwner(owner), count);
       for (const [owner, bytes] of budget.owners) add('heldBytes', names.ofOwner(owner), bytes);
       for (const [scope, calls] of acceptedScopes.calls()) add('upstreamCalls', names.ofOwner(scope), calls);
       const top = measures.flatMap(measure => {

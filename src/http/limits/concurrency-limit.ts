@@ -35,6 +35,12 @@ export class FairCount {
     return own < limit / clients && this.#beyond < limit * maxBeyond;
   }
 
+  /** Whether a client runs more than half of all, or of many clients more than twice the mean: then what it is refused is its own doing. */
+  isOverShare(client: string): boolean {
+    const own = this.#runningOf.get(client) ?? 0;
+    return own > (2 * this.running) / Math.max(this.#runningOf.size, 4);
+  }
+
   /** @returns what ends it, which may be called again; undefined where it is refused. */
   begin(client: string, limit: number): (() => void) | undefined {
     const isBeyond = this.running >= limit;
@@ -93,6 +99,7 @@ export function createConcurrencyLimit(
       // thousand such operations would run in one turn, one after the other, and never two at once.
       return () => void setImmediate(end);
     },
+    isOverShare: (client: string) => operations.isOverShare(client),
     get limit(): number {
       return limit;
     },

@@ -12,8 +12,8 @@ import {
   type ReceiveOutcome,
 } from '../src/data/cache/cache.js';
 import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
-import { keysOf } from '../src/data/cache/keys.js';
-import { createMemoryTier, freshEntries, type MemoryTier } from '../src/data/cache/tiers.js';
+import { scopedKey } from '../src/data/cache/keys.js';
+import { createMemoryTier, freshEntry, type MemoryTier } from '../src/data/cache/tiers.js';
 import { connectRedis, maxQuickBytes, type RedisClient } from '../src/data/redis.js';
 import {
   Forbidden,
@@ -39,14 +39,13 @@ afterEach(async () => {
 });
 
 /** A look-up before it is known for whom, and how its source loads it. */
-interface Wanted extends Omit<Lookup, 'keys'> {
+interface Wanted extends Omit<Lookup, 'key'> {
   readonly key: string;
-  readonly embeddings: boolean;
   load(signal: AbortSignal): Promise<Loaded>;
 }
 
 /** Loads each look-up from its own source. */
-const load: Load<Lookup & Wanted> = (lookups, receiver) => {
+const load: Load<Lookup & Pick<Wanted, 'load'>> = (lookups, receiver) => {
   const controllers = lookups.map(lookup => {
     const controller = new AbortController();
     return { controller, loading: lookup.load(controller.signal) };
@@ -61,7 +60,7 @@ const load: Load<Lookup & Wanted> = (lookups, receiver) => {
 };
 
 async function loadMany(cache: Cache, scope: Scope, wanted: readonly Wanted[], signal: AbortSignal) {
-  const lookups = wanted.map(each => ({ ...each, keys: keysOf(scope, each.key, each.embeddings) }));
+  const lookups = wanted.map(each => ({ ...each, key: scopedKey(scope, each.key) }));
   const outcomes: LookupOutcome[] = [];
   const receive: ReceiveOutcome = (index, outcome) => {
     outcomes[index] = outcome;
@@ -127,21 +126,15 @@ interface Found {
 type Change = Partial<Wanted>;
 
 /** A source that counts how often it is asked, and for what. */
-function sourceOf(embeddingsText = 'numbers') {
+function sourceOf() {
   const asked: string[] = [];
   const lookup = (key: string, change: Change = {}): Wanted => ({
     key,
     family: 'things',
-    embeddings: false,
     lifetime,
     async load(): Promise<Loaded> {
       asked.push(key);
-      return {
-        value: { id: `${key} #${asked.length}` },
-        bytes: 20,
-        embeddings: change.embeddings ? { value: embeddingsText, bytes: embeddingsText.length } : undefined,
-        noStore: false,
-      };
+      return { value: { id: `${key} #${asked.length}` }, bytes: 20, noStore: false };
     },
     ...change,
   });
@@ -274,12 +267,9 @@ describe.each(allTiers)('a cache of %s', tiers => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const absence = new NotFound('Gone', { status: 404, errorCode: 'NOT_FOUND' });
     await expect(getOrLoad(cache, scope, lookup('a', failing(absence)), never)).rejects.toBe(absence);
-    for (const embeddings of [false, true]) {
-      const again = getOrLoad(cache, scope, lookup('a', { embeddings }), never);
-      if (embeddings) expect(await again).toMatchObject({ source: 'network' });
-      else await expect(again).rejects.toMatchObject({ code: 'NOT_FOUND', upstream: absence.upstream });
-    }
-    expect(asked).toEqual(['a']);
+    const again = getOrLoad(cache, scope, lookup('a'), never);
+    await expect(again).rejects.toMatchObject({ code: 'NOT_FOUND', upstream: absence.upstream });
+    expect(asked).toEqual([]);
   });
 
   test('loads a missing record again after that lifetime', async () => {
@@ -313,20 +303,6 @@ describe.each(allTiers)('a cache of %s', tiers => {
       source: 'network',
       value: { id: 'a #1' },
     });
-  });
-
-  test('stores embeddings separately from their records', async () => {
-    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    await getOrLoad(cache, scope, lookup('a'), never);
-    const embeddings = await getOrLoad(cache, scope, lookup('a', { embeddings: true }), never);
-    expect(embeddings).toMatchObject({ value: { id: 'a #2' }, embeddings: 'numbers', source: 'network', stale: false });
-    expect(await getOrLoad(cache, scope, lookup('a', { embeddings: true }), never)).toMatchObject({
-      ...embeddings,
-      source: 'memory',
-    });
-    const light = await getOrLoad(cache, scope, lookup('a'), never);
-    expect(light).toMatchObject({ ...embeddings, embeddings: undefined, bytes: expect.any(Number), source: 'memory' });
-    expect(asked).toHaveLength(2);
   });
 
   test('loads again for a waiter that had little of the time of a load that ran out of it', async () => {
@@ -383,9 +359,9 @@ describe('the memory tier', () => {
     usableUntil: Number.POSITIVE_INFINITY,
     bytes,
   });
-  const named = (scope: Scope, number: number) => keysOf(scope, `${number}`, false)[0];
+  const named = (scope: Scope, number: number) => scopedKey(scope, `${number}`);
   const count = (tier: MemoryTier, scope: Scope, keys: number) =>
-    Array.from({ length: keys }, (_, key) => freshEntries(tier, [named(scope, key)], undefined, 'freshUntil')).filter(
+    Array.from({ length: keys }, (_, key) => freshEntry(tier, named(scope, key), undefined, 'freshUntil')).filter(
       found => found !== undefined,
     ).length;
 
@@ -395,8 +371,8 @@ describe('the memory tier', () => {
     const kept = count(tier, scope, 1_000);
     expect(kept).toBeGreaterThan(50);
     expect(kept * 1_000).toBeLessThanOrEqual(100_000);
-    expect(freshEntries(tier, [named(scope, 999)], undefined, 'freshUntil')).toBeDefined();
-    expect(freshEntries(tier, [named(scope, 0)], undefined, 'freshUntil')).toBeUndefined();
+    expect(freshEntry(tier, named(scope, 999), undefined, 'freshUntil')).toBeDefined();
+    expect(freshEntry(tier, named(scope, 0), undefined, 'freshUntil')).toBeUndefined();
   });
 
   test('counts the overhead of tiny entries', () => {
@@ -409,7 +385,7 @@ describe('the memory tier', () => {
     const [tier, scope] = [createMemoryTier(100_000), someScope()];
     tier.set(named(scope, 0), entry(1_000));
     tier.set(named(scope, 1), entry(200_000));
-    const found = [0, 1].map(key => freshEntries(tier, [named(scope, key)], undefined, 'freshUntil'));
+    const found = [0, 1].map(key => freshEntry(tier, named(scope, key), undefined, 'freshUntil'));
     expect(found).toEqual([expect.anything(), undefined]);
   });
 });
@@ -449,21 +425,20 @@ describe('Redis', () => {
   test.each([
     [1, 1],
     [20, 1],
-    [400, 19],
+    [400, 13],
   ])('reads a batch of %d with MGETs of at most 32 keys, and writes it with one pipeline', async (size, reads) => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { asked, lookup }] = [someScope(), sourceOf()];
     const pipelines = jest.spyOn(redis, 'pipeline');
-    const lookups = Array.from({ length: size }, (_, index) => lookup(`${index}`, { embeddings: index % 2 === 1 }));
+    const lookups = Array.from({ length: size }, (_, index) => lookup(`${index}`));
     await loadMany(cache, scope, lookups, never);
-    const keys = size + Math.floor(size / 2);
-    await writesOf(admin, keys);
+    await writesOf(admin, size);
     expect(asked).toHaveLength(size);
-    expect(await commandsOf(admin)).toEqual({ mget: reads, set: keys });
+    expect(await commandsOf(admin)).toEqual({ mget: reads, set: size });
     expect(pipelines).toHaveBeenCalledTimes(1);
     await loadMany(cacheOver(redis), scope, lookups, never);
     await loadMany(cache, scope, lookups, never);
-    expect(await commandsOf(admin)).toEqual({ mget: 2 * reads, set: keys });
+    expect(await commandsOf(admin)).toEqual({ mget: 2 * reads, set: size });
     expect(asked).toHaveLength(size);
   });
 
@@ -527,21 +502,6 @@ describe('Redis', () => {
       expect(answer).toMatchObject({ source: 'redis' });
     }
     expect(faults).toEqual([]);
-  });
-
-  test('does not read embeddings that are not selected', async () => {
-    const { redis, cache, admin } = await ownRedis();
-    const [scope, { lookup }] = [someScope(), sourceOf('1,2,3')];
-    await getOrLoad(cache, scope, lookup('a', { embeddings: true }), never);
-    await writesOf(admin, 2);
-    const keys = await admin.keys('*');
-    const embeddingsKey = keys.find(key => key.endsWith(' embeddings')) ?? '';
-    const [record, embeddings] = [keys.find(key => key !== embeddingsKey) ?? '', await admin.get(embeddingsKey)];
-    expect(embeddings).toContain('1,2,3');
-    expect(await admin.get(record)).not.toContain('1,2,3');
-    const reads = jest.spyOn(redis, 'mget');
-    await getOrLoad(cacheOver(redis), scope, lookup('a'), never);
-    expect(reads.mock.calls).toEqual([[[record]]]);
   });
 
   test('deletes an entry when it can no longer be used', async () => {

@@ -11,7 +11,7 @@ import { transformSync } from '@swc/core';
 const models = {
   companies: { hash: '1Lsex4UlcLA2', versions: { companies: 1, esg: 1 } },
   discovery: { hash: 'd8R2CytHPN-X', versions: { criteria: 1, jobs: 1, keywords: 1 } },
-  events: { hash: '7bYMnjrGT2GZ', versions: { events: 1, observations: 1 } },
+  events: { hash: 'XAw3bU8ONfaW', versions: { events: 1, observations: 1 } },
   markets: { hash: 't1JHgV-je3g6', versions: { market: 1, topics: 1, suggest: 1 } },
 };
 

@@ -6,20 +6,14 @@ import { type MaybePromise, runYielding } from '../lib/run.js';
 import type { ResponseMetadata } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache, Lifetime, Load, Loaded, Lookup, LookupResult, ReceiveOutcome } from './cache/cache.js';
-import { keysOf, marketTag, type ScopedKey } from './cache/keys.js';
+import { marketTag, type ScopedKey, scopedKey } from './cache/keys.js';
 import { parseLenient, type SchemaDrift } from './parsing.js';
 import { contentOf, replyText } from './upstream/reply.js';
 import type { NamedRecord, Reply, RequestAuth, UpstreamRequest } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
 
-/** A parsed body, with its embeddings exactly if the request wants vectors. */
-export interface Parsed<T, Embeddings> {
-  readonly value: T;
-  readonly embeddings?: { readonly value: Embeddings; readonly bytes: number } | undefined;
-}
-
 /** Reads from the service itself. */
-export type Fetch = <T>(read: Read<T, unknown>) => Promise<T>;
+export type Fetch = <T>(read: Read<T>) => Promise<T>;
 
 /** What all reads of an endpoint have in common, beside the paths in the `client.ts` of its domain. */
 export interface ServiceEndpoint
@@ -67,7 +61,7 @@ export const requestTo = (
 });
 
 /** One read of the service, as a value: which request to send, and how to parse the reply. */
-export interface Read<T, Embeddings = undefined> {
+export interface Read<T> {
   readonly request: UpstreamRequest & ReturnType<typeof requestTo>;
   /** The tag of the cached value, such as `market:7`: renewing it makes the value stale. */
   tag?(scope: Scope): string;
@@ -78,11 +72,9 @@ export interface Read<T, Embeddings = undefined> {
   /** Reads something else first, each time that this is read from the service: `parse` makes one value of both. Such a read has cache entries of its own. */
   before?(fetch: Fetch): Promise<unknown>;
   /** @param before what `before` found. @throws anything, if the body is not what the specification promises. */
-  parse(body: unknown, before?: unknown): Parsed<T, Embeddings>;
+  parse(body: unknown, before?: unknown): T;
   /** Splits a long list into pieces, each a list for `parse`. Other requests get their turn in between, and the values are concatenated. */
   pieces?(body: unknown): readonly unknown[];
-  /** The value with its embeddings, if they were wanted. */
-  join?(value: T, embeddings: Embeddings): T;
 }
 
 /** A read of a market, or of what belongs to it. @param model of the body. */
@@ -95,7 +87,7 @@ export function marketRead<T>(
   return {
     request: requestTo(endpoint, path, market),
     tag: () => marketTag(market),
-    parse: body => ({ value: model.parse(body) }),
+    parse: body => model.parse(body),
   };
 }
 
@@ -109,11 +101,9 @@ export interface ReaderDeps {
   readonly telemetry: Telemetry;
 }
 
-type AnyRead = Read<unknown, unknown>;
-
 /** A read, where the cache looks for it, and what settles its promise where memory cannot answer it. One object, because an operation has hundreds. */
 interface PendingRead extends Lookup {
-  readonly read: AnyRead;
+  readonly read: Read<unknown>;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -125,39 +115,38 @@ const maxAtOnce = 256 * 1024;
 
 /** Parses the text of a reply, and then its pieces one by one. @throws GatewayError */
 async function parseInTurns(
-  read: AnyRead,
+  read: Read<unknown>,
   content: () => unknown,
   schemaDrift: SchemaDrift,
   client: Scope | undefined,
-): Promise<Parsed<unknown, unknown>> {
+): Promise<unknown> {
   const parsePiece = (piece: unknown) => runYielding(client, () => parseLenient(read, piece, schemaDrift));
   await nextTurn();
   const body = await runYielding(client, content);
   await nextTurn();
   if (read.pieces === undefined) return parsePiece(body);
   const values: unknown[] = [];
-  for (const piece of read.pieces(body)) values.push(...((await parsePiece(piece)).value as readonly unknown[]));
+  for (const piece of read.pieces(body)) values.push(...((await parsePiece(piece)) as readonly unknown[]));
   await nextTurn();
-  return { value: values };
+  return values;
 }
 
 /** Makes the reply to a read what the cache keeps of it. @param before what the read found before. @throws GatewayError */
 function loadedFrom(
   telemetry: Telemetry,
   auth: RequestAuth,
-  read: AnyRead,
+  read: Read<unknown>,
   reply: Reply,
   before?: unknown,
 ): MaybePromise<Loaded> {
   const text = replyText(reply, read.request);
   auth.metadata.claim?.reserveForParsing(text.length);
   const schemaDrift: SchemaDrift = { fields: [], leftOut: 0 };
-  const loaded = ({ value, embeddings }: Parsed<unknown, unknown>): Loaded => {
+  const loaded = (value: unknown): Loaded => {
     for (const field of schemaDrift.fields) telemetry.drift(field);
     return {
       value,
       bytes: text.length + (before === undefined ? 0 : JSON.stringify(before).length),
-      embeddings,
       noStore: /\bno-store\b/i.test(`${reply.headers['cache-control'] ?? ''}`),
     };
   };
@@ -171,22 +160,20 @@ function loadedFrom(
 type FetchDeps = Pick<ReaderDeps, 'upstream' | 'telemetry'>;
 
 /** Sends one read to the service, and what it reads before it. @throws GatewayError */
-async function fetchRead({ upstream, telemetry }: FetchDeps, read: AnyRead, auth: RequestAuth): Promise<Loaded> {
+async function fetchRead({ upstream, telemetry }: FetchDeps, read: Read<unknown>, auth: RequestAuth): Promise<Loaded> {
   const before = await read.before?.(async other => (await readUncached({ upstream, telemetry }, other, auth)).value);
   const { signal } = auth.cancellation;
   return upstream.send(read.request, auth, reply => loadedFrom(telemetry, auth, read, reply, before), signal);
 }
 
 /** Reads from the service itself, past the cache, until the signal of `auth` aborts. `bytes` is the length of the text. @throws GatewayError */
-export async function readUncached<T, Embeddings>(
+export async function readUncached<T>(
   deps: FetchDeps,
-  given: Read<T, Embeddings>,
+  read: Read<T>,
   auth: RequestAuth,
 ): Promise<{ readonly value: T; readonly bytes: number }> {
-  const read = given as AnyRead;
-  const { value, embeddings, bytes } = await fetchRead(deps, read, auth);
-  const joined = embeddings === undefined ? value : read.join?.(value, embeddings.value);
-  return { value: joined as T, bytes };
+  const { value, bytes } = await fetchRead(deps, read, auth);
+  return { value: value as T, bytes };
 }
 
 /** Loads a read that reads something else first. */
@@ -209,15 +196,15 @@ function noteGeneration(metadata: ResponseMetadata, tag: string, generation: str
 }
 
 /** Names every reason that the service may have for a 404: it does not tell them apart, and another call to find out is not worth it. */
-function readError({ onlyPublished }: AnyRead, error: unknown): unknown {
+function readError({ onlyPublished }: Read<unknown>, error: unknown): unknown {
   if (!onlyPublished || !(error instanceof NotFound)) return error;
   return new NotFound('The market is not published, does not exist, or is hidden from this credential', error.upstream);
 }
 
-/** What a read has in its key, besides its scope. */
-function nameOf({ request: { family, version, address, method, path, body }, before }: AnyRead): string {
-  const ownKey = before === undefined ? path : `${path} with what is before it`;
-  return `${family}.${version} ${address} ${method} ${ownKey}${body === undefined ? '' : ` ${JSON.stringify(body)}`}`;
+/** What a read has in its key, besides its scope. With vectors it is another read: they are a hundred times as large as the rest. */
+function nameOf({ request: { family, version, address, method, path, body, vectors }, before }: Read<unknown>): string {
+  const added = `${vectors?.wanted ? ' with vectors' : ''}${before === undefined ? '' : ' with what is before it'}`;
+  return `${family}.${version} ${address} ${method} ${path}${added}${body === undefined ? '' : ` ${JSON.stringify(body)}`}`;
 }
 
 /** Creates the reader of one request: memory at once, otherwise the reads of a tick together from the cache over the service. */
@@ -225,6 +212,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
   const { upstream, cache, telemetry } = deps;
   const { scope, cancellation, metadata } = auth;
   const epoch = cache.generations.epochOf(scope);
+  const keyOf = (read: Read<unknown>) => scopedKey(scope, epoch + nameOf(read));
   /** Each value, or its promise, by the key of its look-up. */
   const known = new Map<ScopedKey, unknown>();
   /** The reads of this tick that read nothing else first. */
@@ -232,7 +220,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
 
   /** The value of a read, after its result is recorded in the metadata. @throws Overloaded, RateLimited */
   function receive({ read, tag }: PendingRead, result: LookupResult, milliseconds: number): unknown {
-    const { source, value, embeddings, stale, freshUntil, generation, bytes } = result;
+    const { source, value, stale, freshUntil, generation, bytes } = result;
     if (source === 'redis') metadata.claim?.reserveForParsing(bytes);
     if (source !== 'network') {
       const { method, path, family } = read.request;
@@ -241,7 +229,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
     metadata.stale ||= stale;
     metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);
     if (tag !== undefined && generation !== undefined) noteGeneration(metadata, tag, generation);
-    return embeddings === undefined ? value : read.join?.(value, embeddings);
+    return value;
   }
 
   const load: Load<PendingRead> = (reads, receiver) =>
@@ -279,22 +267,18 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
 
   return {
     /** The value as it is now, past everything that is cached. @throws GatewayError */
-    readAgain: async <T, Embeddings>(read: Read<T, Embeddings>): Promise<T> =>
-      (await readUncached(deps, read, auth)).value,
+    readAgain: async <T>(read: Read<T>): Promise<T> => (await readUncached(deps, read, auth)).value,
     /** The value that memory has, even if it is old; undefined without one. Reads nothing from the service. */
-    remembered: <T>(read: Read<T, unknown>): T | undefined =>
-      cache.remembered({ keys: keysOf(scope, epoch + nameOf(read as AnyRead), false) }) as T | undefined,
+    remembered: <T>(read: Read<T>): T | undefined => cache.remembered(keyOf(read)) as T | undefined,
     /** The value at once if memory has it. All other reads of a tick share one round trip to Redis; equal ones are one read. @throws GatewayError */
-    read<T, Embeddings>(given: Read<T, Embeddings>): MaybePromise<T> {
-      const read = given as AnyRead;
+    read<T>(read: Read<T>): MaybePromise<T> {
       const { request, outlivesTag, before } = read;
-      const { family, lifetime, vectors } = request;
-      const keys = keysOf(scope, epoch + nameOf(read), vectors?.wanted ?? false);
-      const key = keys.at(-1) as ScopedKey;
+      const { family, lifetime } = request;
+      const key = keyOf(read);
       const earlier = known.get(key);
       if (earlier !== undefined) return earlier as MaybePromise<T>;
       const tag = read.tag?.(scope);
-      const pending: PendingRead = { keys, family, tag, outlivesTag, lifetime, read, resolve: ignore, reject: ignore };
+      const pending: PendingRead = { key, family, tag, outlivesTag, lifetime, read, resolve: ignore, reject: ignore };
       const inMemory = cache.peek(pending);
       const result =
         inMemory !== undefined

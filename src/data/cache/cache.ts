@@ -16,10 +16,10 @@ import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { SharedStore } from '../shared-store.js';
 import type { Generation, Generations } from './generations.js';
-import { scopeOfKey } from './keys.js';
+import { type ScopedKey, scopeOfKey } from './keys.js';
 import type { Load, Lookup, LookupResult, ReceiveOutcome } from './lookup.js';
 import { type CacheState, LookupBatch, resultOf } from './lookup-batch.js';
-import { anyGeneration, createMemoryTier, createRedisTier, freshEntries } from './tiers.js';
+import { anyGeneration, createMemoryTier, createRedisTier, freshEntry } from './tiers.js';
 
 export type { Lifetime, Load, Loaded, Lookup, LookupOutcome, LookupResult, ReceiveOutcome } from './lookup.js';
 
@@ -39,10 +39,10 @@ export class Cache {
   }
 
   /** What memory has, at once; undefined if it takes more than that. @throws NotFound if it is known that there is nothing. */
-  peek({ keys, tag, family, lifetime }: Lookup): LookupResult | undefined {
+  peek({ key, tag, family, lifetime }: Lookup): LookupResult | undefined {
     const generation = tag === undefined ? undefined : this.generations.known(tag);
     if (tag !== undefined && generation === undefined) return undefined;
-    const fresh = freshEntries(this.#state.memory, keys, generation?.token, 'freshUntil', lifetime.maxAge);
+    const fresh = freshEntry(this.#state.memory, key, generation?.token, 'freshUntil', lifetime.maxAge);
     if (fresh === undefined) return undefined;
     const result = resultOf(fresh, 'memory');
     if (result instanceof NotFound) throw result;
@@ -51,8 +51,8 @@ export class Cache {
   }
 
   /** The value that memory has, even if it is old: as long as it may replace a failing call. Undefined otherwise. */
-  remembered({ keys }: Pick<Lookup, 'keys'>): unknown {
-    return freshEntries(this.#state.memory, keys, anyGeneration, 'usableUntil')?.[0]?.value;
+  remembered(key: ScopedKey): unknown {
+    return freshEntry(this.#state.memory, key, anyGeneration, 'usableUntil')?.value;
   }
 
   /**
@@ -93,5 +93,5 @@ export class Cache {
   }
 }
 
-const scopeOf = (lookups: readonly Lookup[]) => scopeOfKey((lookups[0] as Lookup).keys[0]);
+const scopeOf = (lookups: readonly Lookup[]) => scopeOfKey((lookups[0] as Lookup).key);
 const none: ReadonlyMap<string, Generation | undefined> = new Map();

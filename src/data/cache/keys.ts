@@ -9,22 +9,13 @@ declare const scopedKeyBrand: unique symbol;
  */
 export type ScopedKey = string & { readonly [scopedKeyBrand]: true };
 
-/** @param key the part that does not depend on the scope. */
+/** @param key the part that does not depend on the scope: `base GET /v2/events-monitor/observation/o-1`. */
 export function scopedKey(scope: Scope, key: string): ScopedKey {
   return `{${scope}}:${key}` as ScopedKey;
 }
 
 /** The scope that a key begins with. */
 export const scopeOfKey = (key: ScopedKey): Scope => key.slice(1, key.indexOf('}:')) as Scope;
-
-/** The keys of the entries that a look-up needs: the record, and its embeddings if they are wanted. The last one identifies the look-up. */
-export type Keys = readonly [record: ScopedKey, ...embeddings: ScopedKey[]];
-
-/** @param key of the record, without the scope: `base GET /v2/events-monitor/observation/o-1`. */
-export function keysOf(scope: Scope, key: string, embeddings: boolean): Keys {
-  const record = scopedKey(scope, key);
-  return embeddings ? [record, `${record} embeddings` as ScopedKey] : [record];
-}
 
 /** A name in Redis for a long key: the scope in braces, and a hash of the rest. */
 export function hashedKey(key: ScopedKey): string {

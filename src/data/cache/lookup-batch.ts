@@ -17,7 +17,7 @@ import type { Entry } from './entry.js';
 import type { Generation, Generations } from './generations.js';
 import { type ScopedKey, scopeOfKey } from './keys.js';
 import type { Load, Loaded, Lookup, LookupOutcome, LookupResult, ReceiveOutcome } from './lookup.js';
-import { anyGeneration, freshEntries, type MemoryTier, type RedisTier } from './tiers.js';
+import { anyGeneration, freshEntry, type MemoryTier, type RedisTier } from './tiers.js';
 
 /** What all batches of a cache share: its tiers, and one load for equal look-ups. */
 export interface CacheState {
@@ -102,16 +102,16 @@ export class LookupBatch implements Receiver<Loaded> {
       const generation = lookup.tag === undefined ? undefined : generations.get(lookup.tag);
       const isCacheable = lookup.tag === undefined || (generation !== undefined && generation.state !== 'unsettled');
       const { maxAge } = lookup.lifetime;
-      const fresh = isCacheable && freshEntries(memory, lookup.keys, generation?.token, 'freshUntil', maxAge);
+      const fresh = isCacheable && freshEntry(memory, lookup.key, generation?.token, 'freshUntil', maxAge);
       if (fresh) {
         this.#receive(index, resultOf(fresh, 'memory'));
         this.#missing -= 1;
         continue;
       }
-      // The last key, which the same record without embeddings does not have. A read after a write joins no load from before it: where writes are not known,
-      // none that has begun.
-      const last = lookup.keys.at(-1);
-      const key = (lookup.tag === undefined ? last : `${last} ${generation?.token ?? thisTurn()}`) as ScopedKey;
+      // A read after a write joins no load from before it: where writes are not known, none that has begun.
+      const key = (
+        lookup.tag === undefined ? lookup.key : `${lookup.key} ${generation?.token ?? thisTurn()}`
+      ) as ScopedKey;
       let inFlight = all.get(key);
       if (inFlight === undefined) {
         inFlight = { key, lookup, generation, isCacheable, loader: this, waiters: [] };
@@ -142,7 +142,7 @@ export class LookupBatch implements Receiver<Loaded> {
   async #start(started: readonly InFlight[]): Promise<void> {
     const { redis } = this.#state;
     const keys =
-      redis === undefined ? [] : started.flatMap(({ isCacheable, lookup }) => (isCacheable ? lookup.keys : []));
+      redis === undefined ? [] : started.flatMap(({ isCacheable, lookup }) => (isCacheable ? lookup.key : []));
     if (redis !== undefined && keys.length > 0) this.#inRedis = await redis.getMany(keys, this.#span);
     this.#running = started.length;
     const lookups: Lookup[] = [];
@@ -159,25 +159,24 @@ export class LookupBatch implements Receiver<Loaded> {
   }
 
   #answerFromRedis(inFlight: InFlight): boolean {
-    const { keys, lifetime } = inFlight.lookup;
-    const fresh = freshEntries(this.#inRedis, keys, inFlight.generation?.token, 'freshUntil', lifetime.maxAge);
+    const { key, lifetime } = inFlight.lookup;
+    const fresh = freshEntry(this.#inRedis, key, inFlight.generation?.token, 'freshUntil', lifetime.maxAge);
     if (fresh === undefined) return false;
-    for (const [index, key] of keys.entries()) this.#state.memory.set(key, fresh[index] as Entry);
+    this.#state.memory.set(key, fresh);
     this.#settle(inFlight, resultOf(fresh, 'redis'));
     return true;
   }
 
   /** A load has succeeded. */
-  resolve(index: number, { value, bytes, embeddings, noStore }: Loaded): void {
+  resolve(index: number, { value, bytes, noStore }: Loaded): void {
     const inFlight = this.#loads[index] as InFlight;
     const { lifetime } = inFlight.lookup;
     const isStored = inFlight.isCacheable && !noStore;
     const freshUntil = isStored ? timeNow() + lifetime.maxAge : 0;
-    const times = { freshUntil, usableUntil: freshUntil + lifetime.grace, generation: inFlight.generation?.token };
-    const record: Entry = { value, bytes, ...times };
-    const entries = embeddings === undefined ? [record] : [record, { ...embeddings, ...times }];
-    if (isStored) this.#store(inFlight, entries);
-    this.#settle(inFlight, resultOf(entries, 'network'));
+    const usableUntil = freshUntil + lifetime.grace;
+    const entry: Entry = { value, bytes, freshUntil, usableUntil, generation: inFlight.generation?.token };
+    if (isStored) this.#store(inFlight, entry);
+    this.#settle(inFlight, resultOf(entry, 'network'));
   }
 
   /** A load has failed. */
@@ -199,7 +198,7 @@ export class LookupBatch implements Receiver<Loaded> {
       if (batch.#missing === 0) batch.#resolve();
     }
     this.#running -= 1;
-    if (this.#running === 0 && this.#writes.size > 0) void this.#share(scopeOfKey(inFlight.lookup.keys[0]));
+    if (this.#running === 0 && this.#writes.size > 0) void this.#share(scopeOfKey(inFlight.lookup.key));
   }
 
   /** Writes to Redis. What has a proposed token is written once the fleet has kept it: another gateway may have been first. Never rejects. */
@@ -229,48 +228,35 @@ export class LookupBatch implements Receiver<Loaded> {
     if (error instanceof Forbidden || error instanceof Unauthenticated) this.#storeRefusal(inFlight, 0);
     if (!(error instanceof UpstreamFailure)) return error;
     const usable = lookup.outlivesTag ? anyGeneration : generation?.token;
-    const olderInRedis = freshEntries(this.#inRedis, lookup.keys, usable, 'usableUntil');
+    const olderInRedis = freshEntry(this.#inRedis, lookup.key, usable, 'usableUntil');
     if (olderInRedis !== undefined) return resultOf(olderInRedis, 'redis', true);
-    const olderInMemory = freshEntries(this.#state.memory, lookup.keys, usable, 'usableUntil');
+    const olderInMemory = freshEntry(this.#state.memory, lookup.key, usable, 'usableUntil');
     return olderInMemory === undefined ? error : resultOf(olderInMemory, 'memory', true);
   }
 
-  /** Replaces the entries after a refusal. @param milliseconds how long to remember it; 0: not at all, even if the clock is set back. */
+  /** Replaces the entry after a refusal. @param milliseconds how long to remember it; 0: not at all, even if the clock is set back. */
   #storeRefusal(inFlight: InFlight, milliseconds: number, fault?: UpstreamFault): void {
-    const { lookup, generation } = inFlight;
     // Without the pause that the service asked for: it has passed when the entry is read.
     const absent = fault && { status: fault.status, errorCode: fault.errorCode };
     const until = milliseconds === 0 ? 0 : timeNow() + milliseconds;
-    const entry: Entry = { absent, freshUntil: until, usableUntil: until, generation: generation?.token, bytes: 0 };
-    const entries = lookup.keys.map(() => entry);
-    this.#store(inFlight, entries);
+    const generation = inFlight.generation?.token;
+    this.#store(inFlight, { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 });
   }
 
-  #store({ lookup: { keys, tag = '' }, generation }: InFlight, entries: readonly Entry[]): void {
+  #store({ lookup: { key, tag = '' }, generation }: InFlight, entry: Entry): void {
     const { memory, redis } = this.#state;
-    for (const [index, entry] of entries.entries()) {
-      const key = keys[index] as ScopedKey;
-      memory.set(key, entry);
-      if (redis !== undefined) this.#writes.set(key, entry);
-      if (generation?.state === 'proposed' && entry.usableUntil > 0) this.#proposed.set(generation.token, tag);
-    }
+    memory.set(key, entry);
+    if (redis !== undefined) this.#writes.set(key, entry);
+    if (generation?.state === 'proposed' && entry.usableUntil > 0) this.#proposed.set(generation.token, tag);
   }
 }
 
-/** Makes the result of a look-up from its entries: NotFound if the record's entry is a 404. */
+/** Makes the result of a look-up from its entry: NotFound if that is a 404. */
 export function resultOf(
-  [record, embeddings]: readonly Entry[],
+  { absent, value, freshUntil, generation, bytes }: Entry,
   source: Source,
   stale = false,
 ): LookupResult | NotFound {
-  if (record?.absent !== undefined) return new NotFound('The service knows no such thing', record.absent);
-  return {
-    value: record?.value,
-    embeddings: embeddings?.value,
-    source,
-    stale,
-    freshUntil: stale ? 0 : Math.min(record?.freshUntil ?? 0, embeddings?.freshUntil ?? Number.POSITIVE_INFINITY),
-    generation: record?.generation,
-    bytes: (record?.bytes ?? 0) + (embeddings?.bytes ?? 0),
-  };
+  if (absent !== undefined) return new NotFound('The service knows no such thing', absent);
+  return { value, source, stale, freshUntil: stale ? 0 : freshUntil, generation, bytes };
 }

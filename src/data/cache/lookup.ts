@@ -2,7 +2,7 @@
 import type { Source } from '../../observability/response-metadata.js';
 import type { Receiver } from '../upstream/request.js';
 import type { Entry } from './entry.js';
-import type { Keys } from './keys.js';
+import type { ScopedKey } from './keys.js';
 
 /** In milliseconds: how long an entry is fresh, how long after that it may be used if the service fails, and how long a 404 is cached. */
 export interface Lifetime {
@@ -11,18 +11,17 @@ export interface Lifetime {
   readonly absent: number;
 }
 
-/** What the service returned: a value, its embeddings if they are stored separately, and the sizes of their texts. */
+/** What the service returned, and the size of its text. */
 export interface Loaded {
   readonly value: unknown;
   readonly bytes: number;
-  readonly embeddings?: { readonly value: unknown; readonly bytes: number } | undefined;
   /** Whether the service forbids storing it. */
   readonly noStore: boolean;
 }
 
 /** One thing to look up. */
 export interface Lookup {
-  readonly keys: Keys;
+  readonly key: ScopedKey;
   /** The endpoint family, for the metrics: `events`. */
   readonly family: string;
   /** Renewing this tag, such as `market:7`, invalidates the entry. Undefined if nothing does. */
@@ -44,7 +43,6 @@ export type Load<L extends Lookup> = (
 
 /** The result of a look-up, and where it came from. `freshUntil` is 0 if a response that contains the value may not be cached. */
 export interface LookupResult extends Pick<Entry, 'value' | 'freshUntil' | 'generation' | 'bytes'> {
-  readonly embeddings: unknown;
   readonly source: Source;
   /** Whether the service failed and an older entry was used. */
   readonly stale: boolean;

@@ -7,33 +7,25 @@ import { batchesOf, createRedisGuard, maxQuickBytes, redisAttributes } from '../
 import type { SharedStore } from '../shared-store.js';
 import { createSignedJson } from '../signer.js';
 import { type Entry, entrySchema } from './entry.js';
-import { hashedKey, type Keys, type ScopedKey, scopeOfKey } from './keys.js';
+import { hashedKey, type ScopedKey, scopeOfKey } from './keys.js';
 
-/** The generation that entries must have; `any`: all of them the same one. */
-export type WantedGeneration = string | undefined | typeof anyGeneration;
 export const anyGeneration = Symbol('any generation');
 
 /**
- * The entries under the keys of a look-up, if each of them exists, has this generation, and has not reached the given time; otherwise undefined.
+ * The entry under a key, if it has this generation, and has not reached the given time; otherwise undefined.
  * @param maxMs how far that time is ahead at most: an entry from before the clock was set back would live for too long.
  */
-export function freshEntries(
+export function freshEntry(
   tier: { get(key: ScopedKey): Entry | undefined },
-  keys: Keys,
-  wanted: WantedGeneration,
+  key: ScopedKey,
+  wanted: string | undefined | typeof anyGeneration,
   until: 'freshUntil' | 'usableUntil',
   maxMs = Number.POSITIVE_INFINITY,
-): readonly Entry[] | undefined {
+): Entry | undefined {
   const now = timeNow();
-  const entries: Entry[] = [];
-  for (const key of keys) {
-    const entry = tier.get(key);
-    const generation = wanted === anyGeneration ? (entries[0] ?? entry)?.generation : wanted;
-    if (entry === undefined || entry.generation !== generation || entry[until] <= now || entry[until] > now + maxMs)
-      return undefined;
-    entries.push(entry);
-  }
-  return entries;
+  const entry = tier.get(key);
+  const isWanted = wanted === anyGeneration || entry?.generation === wanted;
+  return entry !== undefined && isWanted && entry[until] > now && entry[until] <= now + maxMs ? entry : undefined;
 }
 
 /** In bytes: the memory of an entry in addition to its key and the JSON text of its value. */

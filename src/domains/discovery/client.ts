@@ -84,7 +84,7 @@ export const createDiscoveryLoaders = ({ read }: Reader) => ({
         body: { searchCriteria: criteria },
         members: criteriaPaths,
       },
-      parse: body => ({ value: suggestedKeywords.parse(body) }),
+      parse: body => suggestedKeywords.parse(body),
     }),
 });
 

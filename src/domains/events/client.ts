@@ -1,8 +1,7 @@
 // The reads of the events monitor.
 import { eventsTag } from '../../data/cache/keys.js';
-import { mapPresent, present } from '../../data/parsing.js';
-import { cachedFor, type Fetch, type Parsed, type Read, requestTo, type ServiceEndpoint } from '../../data/reader.js';
-import { Vector } from '../../data/vector.js';
+import { present } from '../../data/parsing.js';
+import { cachedFor, type Fetch, type Read, requestTo, type ServiceEndpoint } from '../../data/reader.js';
 import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
 import { maxPageSize } from '../../graphql/input.js';
 import { timeNow } from '../../lib/clock.js';
@@ -14,7 +13,6 @@ import {
   type ListPosition,
   type Observation,
   observation,
-  withVector,
 } from './model.js';
 import { follow, type ReadBetween } from './tail.js';
 
@@ -61,9 +59,6 @@ export const startOf = (text: string) => Date.parse(text);
 /** The moment at which a `to` ends, in milliseconds since 1970. */
 export const endOf = (text: string) => Date.parse(isDay(text) ? `${text}T23:59:59.999Z` : text);
 
-/** Embeddings by the identifier of their record. What comes from Redis is their text. */
-export type Vectors = Readonly<Record<string, Vector | string>>;
-
 /** The endpoints of the events monitor. */
 export type EventsClient = ReturnType<typeof createEventsClient>;
 
@@ -83,12 +78,7 @@ export function createEventsClient(searchParam: string | undefined) {
      * GET /v2/events-monitor/events. The position of the list is read just before: what comes between the two is behind the position, and perhaps on the page.
      * @throws NotConfigured if the query has a `search`, but the name of its parameter is not configured.
      */
-    page: (
-      query: EventQuery,
-      page: number,
-      pageSize: number,
-      { vectors, position }: EventExtras,
-    ): Read<EventPage, Vectors> => ({
+    page: (query: EventQuery, page: number, pageSize: number, { vectors, position }: EventExtras): Read<EventPage> => ({
       request: {
         ...requestTo(eventsEndpoint, `/v2/events-monitor/events?${parameters(query, page, pageSize)}`),
         vectors: { member: 'embeddings', wanted: vectors },
@@ -101,13 +91,9 @@ export function createEventsClient(searchParam: string | undefined) {
           return { from, seen };
         },
       }),
-      parse(body, before) {
-        const value = { ...requestedPage(body, page, pageSize), position: before as ListPosition | undefined };
-        return vectors ? splitPage(value) : { value };
-      },
-      join: (value, found) => ({
-        ...value,
-        events: mapPresent(value.events, event => withVector(event, vectorOf(found, event.id))),
+      parse: (body, before) => ({
+        ...requestedPage(body, page, pageSize),
+        position: before as ListPosition | undefined,
       }),
     }),
 
@@ -125,19 +111,12 @@ export function createEventsClient(searchParam: string | undefined) {
       },
 
     /** GET /v2/events-monitor/observation/{id}. */
-    observation: (id: string, vectors: boolean): Read<Observation, Vectors> => ({
+    observation: (id: string, vectors: boolean): Read<Observation> => ({
       request: {
         ...requestTo(observationsEndpoint, `/v2/events-monitor/observation/${encodeURIComponent(id)}`, id),
         vectors: { member: 'textEmbedding', wanted: vectors },
       },
-      parse(body) {
-        const value = { ...observation.parse(body), id };
-        if (!vectors) return { value };
-        const { textEmbedding } = value;
-        const found = textEmbedding === null ? [] : [[id, textEmbedding] as const];
-        return { value: { ...value, textEmbedding: null }, embeddings: embeddings(found) };
-      },
-      join: (value, found) => ({ ...value, textEmbedding: vectorOf(found, value.id) }),
+      parse: body => ({ ...observation.parse(body), id }),
     }),
   };
   return client;
@@ -166,22 +145,4 @@ function requestedPage(body: unknown, page: number, pageSize: number): EventPage
     throw new UpstreamInvalidResponse('The service answered with a page other than the requested one');
   }
   return { events, totalItems, unfilteredTotalItems };
-}
-
-function splitPage(page: EventPage): Parsed<EventPage, Vectors> {
-  const found = present(page.events).flatMap(({ id, vectorIndex }) =>
-    vectorIndex?.embeddings == null ? [] : [[id, vectorIndex.embeddings] as const],
-  );
-  const events = mapPresent(page.events, event => withVector(event, null));
-  return { value: { ...page, events }, embeddings: embeddings(found) };
-}
-
-/** The embedding with this identifier. An identifier may equal the name of an inherited member, such as `toString`. */
-function vectorOf(vectors: Vectors, id: string): Vector | null {
-  const found = Object.hasOwn(vectors, id) ? vectors[id] : undefined;
-  return typeof found === 'string' ? new Vector(found) : (found ?? null);
-}
-
-function embeddings(found: readonly (readonly [string, Vector])[]) {
-  return { value: Object.fromEntries(found), bytes: found.reduce((sum, [, { bytes }]) => sum + bytes.length, 0) };
 }

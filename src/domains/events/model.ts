@@ -1,7 +1,6 @@
 // What the service sends of events and observations.
 import { z } from 'zod';
 import * as parse from '../../data/parsing.js';
-import type { Vector } from '../../data/vector.js';
 
 const text = z.string();
 
@@ -147,11 +146,6 @@ export function impactOn({ impactedEntities }: Event, names: readonly string[]) 
 
 /** When an event was last updated, in milliseconds since 1970; 0 where it is not known. */
 export const updatedAt = ({ lastUpdated }: Event): number => Date.parse(parse.known(lastUpdated) ?? '') || 0;
-
-/** An event with another embedding, where it can have one. */
-export function withVector(event: Event, embeddings: Vector | null): Event {
-  return event.vectorIndex === null ? event : { ...event, vectorIndex: { ...event.vectorIndex, embeddings } };
-}
 
 /** Each event once, in its newest version: an event that changes between two calls may be on both pages. */
 export function newestVersions(events: readonly Event[]): readonly Event[] {

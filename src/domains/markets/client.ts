@@ -45,7 +45,7 @@ export const createMarketsLoaders = ({ read }: Reader) => ({
   suggestions: (keyword: string) =>
     read({
       request: { ...requestTo(suggestEndpoint, '/markets/suggest'), body: { keyword } },
-      parse: body => ({ value: suggestions.parse(body) }),
+      parse: body => suggestions.parse(body),
     }),
 });
 

@@ -46,9 +46,9 @@ closed.close();
  * of it (docs/decisions/0056-tricks.md). To measure without it, return at the top.
  */
 export function releaseArrayBuffers(buffers: readonly Buffer[]): void {
-  const memory = new Set<ArrayBuffer>();
-  for (const { buffer, length } of buffers) if (length >= freeThreshold) memory.add(buffer as ArrayBuffer);
-  if (memory.size === 0) return;
+  const large = buffers.filter(({ length }) => length >= freeThreshold);
+  if (large.length === 0) return;
+  const memory = new Set(large.map(({ buffer }) => buffer as ArrayBuffer));
   queueMicrotask(() => {
     try {
       closed.postMessage(undefined, [...memory]);

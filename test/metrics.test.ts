@@ -39,7 +39,7 @@ test('what can happen is counted as 0 before it happens, so that a rate sees its
     leases: zero('gateway_live_lease_changes_total'),
     listeners: zero('gateway_live_listeners'),
   }).toEqual({
-    shed: ['concurrency', 'requests_in_flight', 'memory', 'share', 'connection'],
+    shed: ['concurrency', 'requests_in_flight', 'connections', 'memory', 'share'],
     exports: ['DELIVERED', 'REJECTED', 'FAILED', 'UNKNOWN'],
     cached: ['memory', 'redis', 'flight'],
     malformed: ['record', 'response', 'message', 'state', 'generation', 'exports'],

@@ -8,7 +8,7 @@ import { networkOf } from '../lib/network.js';
 import { andThen, type MaybePromise, sharedRun } from '../lib/run.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
 import type { Authentication, Identity } from './authentication.js';
-import { isOverBound } from './connections.js';
+import { type Connections, isOverBound } from './connections.js';
 import type { Clients } from './limits/clients.js';
 import { type ConcurrencyLimit, FairCount } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
@@ -27,6 +27,7 @@ interface RequestAdmissionDeps {
   readonly authentication: Pick<Authentication, 'findCredential'>;
   readonly concurrency: ConcurrencyLimit;
   readonly config: { readonly loadShedding: { readonly requestsInFlight: number } };
+  readonly connections: Pick<Connections, 'max'>;
   readonly telemetry: Pick<Telemetry, 'shed'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
@@ -36,53 +37,25 @@ interface RequestAdmissionDeps {
 
 export function createRequestAdmission(deps: RequestAdmissionDeps) {
   const { authentication, budget, clients } = deps;
-  const { requestsInFlight: maxInFlight } = deps.config.loadShedding;
-  const inFlight = new FairCount();
   const countRequest = createClientCount(deps);
   const shed = createShed(deps.telemetry);
-  const shedInFlight = (owner: string) => shed(inFlight.isOverShare(owner) ? 'share' : 'requests_in_flight');
+  const { inFlight, isFull, checkLoad, receive } = createPlaces(deps, shed);
   let isClosing = false;
 
-  /** @throws Overloaded where this process has too much to do for new work of the client. */
-  function checkLoad(client: MemoryClient): void {
-    if (budget.isNearlyFull) throw shed('memory');
-    const owner = budget.ownerOf(client);
-    const isFull = inFlight.running >= maxInFlight;
-    if (isFull && !inFlight.mayExceed(owner, maxInFlight)) throw shedInFlight(owner);
-  }
-
-  /** @throws Overloaded, since many requests may have been allowed before their bodies arrived. */
-  function countInFlight(state: RequestState): void {
-    const owner = budget.ownerOf(state);
-    const end = inFlight.begin(owner, maxInFlight);
-    if (end === undefined) throw shedInFlight(owner);
-    state.countUntilReleased(end);
-  }
-
-  /** Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. */
-  function receive(state: RequestState): void {
-    const { method = '', headers } = state.request;
-    // Streams stay open as long as their client listens, and have a limit of their own.
-    const count = state.path === '/graphql/stream' ? undefined : countInFlight;
-    // The body of a GET is never read.
-    if (!hasBody(headers) || /^(GET|HEAD)$/.test(method)) count?.(state);
-    else state.bodyWatch = watchBody(state, budget, count);
-  }
-
-  /** An upgrade does not count as a request in flight: connections have a limit of their own. @throws the error that refuses the request. */
+  /** @throws the error that refuses the request. */
   function check(state: RequestState): MaybePromise<void> {
     const { request, path } = state;
     const fault = isClosing ? gatewayCloses() : faultOf(request);
     if (fault !== undefined) throw fault;
     if (isOverBound(request.socket)) {
       state.setHeader('connection', 'close');
-      throw shed('connection');
+      throw shed('share', true);
     }
     if (monitoringPaths.has(path)) return undefined;
     return andThen(authentication.findCredential(state), () => {
       clients.count(state);
       checkLoad(state);
-      if (state.upgrade === undefined) receive(state);
+      receive(state);
       return countRequest(state, state);
     });
   }
@@ -100,7 +73,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   return {
     /** Whether this process should get no new work: too many requests are in flight, or memory is short. */
     get isOverloaded(): boolean {
-      return budget.isNearlyFull || inFlight.running >= maxInFlight;
+      return budget.isNearlyFull || isFull();
     },
 
     get inFlight(): number {
@@ -136,10 +109,58 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
 /** Returns the function that makes the error for what is too much, and counts it. */
 const createShed =
   (telemetry: Pick<Telemetry, 'shed'>) =>
-  (reason: ShedReason): Overloaded => {
-    telemetry.shed(reason);
-    return reason === 'share' || reason === 'connection' ? new OverShare() : new Overloaded();
+  (reason: ShedReason, isOwnDoing = false): Overloaded => {
+    telemetry.shed(isOwnDoing ? 'share' : reason);
+    return isOwnDoing ? new OverShare() : new Overloaded();
   };
+
+const streamPath = '/graphql/stream';
+/** The share of all connections that streams may take. Of the rest, a part is for clients with few of them. */
+const streamShare = 0.75;
+
+/** Bounds how many requests are in flight, and how many connections are streams, with a share for each client. */
+function createPlaces({ budget, config, connections }: RequestAdmissionDeps, shed: ReturnType<typeof createShed>) {
+  const { requestsInFlight: maxInFlight } = config.loadShedding;
+  const inFlight = new FairCount();
+  const streams = new FairCount();
+  const isFull = () => inFlight.running >= maxInFlight;
+
+  /** @throws Overloaded where this process has too much to do for new work of the client. */
+  function checkLoad(client: MemoryClient): void {
+    if (budget.isNearlyFull) throw shed('memory');
+    const owner = budget.ownerOf(client);
+    if (isFull() && !inFlight.mayExceed(owner, maxInFlight))
+      throw shed('requests_in_flight', inFlight.isOverShare(owner));
+  }
+
+  /** @throws Overloaded, since many requests may have been allowed before their bodies arrived. */
+  function countInFlight(state: RequestState): void {
+    const owner = budget.ownerOf(state);
+    const end = inFlight.begin(owner, maxInFlight);
+    if (end === undefined) throw shed('requests_in_flight', inFlight.isOverShare(owner));
+    state.countUntilReleased(end);
+  }
+
+  /** Counts a connection that stays open. @throws Overloaded */
+  function countStream(state: RequestState): void {
+    const owner = budget.ownerOf(state);
+    const end = streams.begin(owner, connections.max * streamShare);
+    if (end === undefined) throw shed('connections', streams.isOverShare(owner));
+    if (state.upgrade === undefined) state.whenClosed(end);
+    else state.request.socket.once('close', end);
+  }
+
+  /** Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. */
+  function receive(state: RequestState): void {
+    const { method = '', headers } = state.request;
+    const count = state.path === streamPath || state.upgrade !== undefined ? countStream : countInFlight;
+    // The body of a GET is never read.
+    if (!hasBody(headers) || /^(GET|HEAD)$/.test(method)) count(state);
+    else state.bodyWatch = watchBody(state, budget, count);
+  }
+
+  return { inFlight, isFull, checkLoad, receive };
+}
 
 /** Bounds how many operations are executed at once. */
 function createExecutionLimit({ concurrency, budget }: RequestAdmissionDeps, shed: ReturnType<typeof createShed>) {
@@ -147,7 +168,7 @@ function createExecutionLimit({ concurrency, budget }: RequestAdmissionDeps, she
   function beginOperation(client: MemoryClient): () => void {
     const owner = budget.ownerOf(client);
     const end = concurrency.begin(owner);
-    if (end === undefined) throw shed(concurrency.isOverShare(owner) ? 'share' : 'concurrency');
+    if (end === undefined) throw shed('concurrency', concurrency.isOverShare(owner));
     return end;
   }
 
@@ -167,16 +188,12 @@ function createExecutionLimit({ concurrency, budget }: RequestAdmissionDeps, she
 }
 
 /** Counts what a body takes of its network's memory while it arrives, until the response has ended. @param onEnd is called with a whole one. */
-function watchBody(
-  state: RequestState,
-  budget: MemoryBudget,
-  onEnd: ((state: RequestState) => void) | undefined,
-): BodyWatch {
+function watchBody(state: RequestState, budget: MemoryBudget, onEnd: (state: RequestState) => void): BodyWatch {
   const length = Number(state.request.headers['content-length']);
   return {
     grew(bytes) {
       // Of a request in flight, a small one that is whole, as most are at once.
-      if (onEnd !== undefined && bytes < countThreshold && bytes >= length) return;
+      if (state.path !== streamPath && bytes < countThreshold && bytes >= length) return;
       if (state.bodyClaim === undefined) {
         state.bodyClaim = budget.claim({ address: state.address });
         state.whenClosed(() => state.bodyClaim?.release());
@@ -189,7 +206,7 @@ function watchBody(
         throw new RateLimited(message, undefined, 1);
       }
     },
-    ended: () => onEnd?.(state),
+    ended: () => onEnd(state),
   };
 }
 

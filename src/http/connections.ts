@@ -17,7 +17,7 @@ const drainMs = 100;
 /** The share of the file descriptors of the process that clients may take. The rest is for `ADMIN_PORT`, the service, Redis and files. */
 const share = 0.75;
 /** From this share of their connections on, the log says so. */
-const nearlyFull = 0.9;
+const nearlyFull = 0.7;
 
 /** Takes over the connections of the upgrade requests that it claims. */
 interface Upgrades {
@@ -49,7 +49,7 @@ export const clientConnectionOf = (socket: Socket): ClientConnection | undefined
   (socket as { [key]?: ClientConnection })[key];
 
 /** @param sweepMs if a client takes none of the waiting bytes between two sweeps, its connection is destroyed. */
-export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, sweepMs = 10_000) {
+export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works' | 'shed'>, sweepMs = 10_000) {
   const max = Math.floor(descriptorLimit() * share);
   const open = new Set<ClientConnection>();
   let upgrades: Upgrades = { claims: () => false, take: () => {} };
@@ -76,17 +76,14 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, 
     // As nginx does: who comes next, such as a probe, finds a place as long as one of them waits for nothing.
     if (open.size >= max - 1) closeOldestIdle(open);
     open.add(connection);
-    if (open.size >= max * nearlyFull) warn(`${nearlyFull * 100}% of at most ${max} are open`);
+    if (open.size >= max * nearlyFull)
+      telemetry.warn(subject, `${nearlyFull * 100}% of at most ${max} are open. ${advice}`);
     socket.once('close', () => {
       open.delete(connection);
       if (open.size < max * nearlyFull) telemetry.works(subject);
       // After Node's own listeners, which close the responses that they know.
       setImmediate(closeAll, connection.unanswered);
     });
-  }
-
-  function warn(words: string): void {
-    telemetry.warn(subject, `${words}. Raise the limit of open files, or look at gateway_connections`);
   }
 
   return {
@@ -98,7 +95,7 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works'>, 
       // By default Node hides headers beyond the first 1,000, but still acts on them. The size of the head is the bound.
       server.maxHeadersCount = 0;
       if (Number.isFinite(max)) server.maxConnections = max;
-      server.on('drop', () => warn(`all ${max} are open, and new ones are closed`));
+      server.on('drop', () => telemetry.shed('connections'));
       server.on('connection', begin);
       server.on('upgrade', (request, socket: Socket, head) => passUpgrade(server, upgrades, request, socket, head));
     },
@@ -188,6 +185,7 @@ function closeOldestIdle(open: ReadonlySet<ClientConnection>): void {
 }
 
 const subject = 'Connections';
+const advice = 'Raise the limit of open files, or look at gateway_connections';
 
 /** How many file descriptors the process may have; unlimited where the system does not say. */
 function descriptorLimit(): number {

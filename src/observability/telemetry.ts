@@ -15,8 +15,8 @@ export type CallOutcome = 'answered' | 'timeout' | 'broken' | 'abandoned';
 const malformedKinds = ['record', 'response', 'message', 'state', 'generation', 'exports'] as const;
 export type Malformed = (typeof malformedKinds)[number];
 
-/** Why a gateway refuses: too many operations at once, too many requests in flight, no memory; or of one client, too much of them or on one connection. */
-const shedReasons = ['concurrency', 'requests_in_flight', 'memory', 'share', 'connection'] as const;
+/** Why a gateway refuses: too many operations, requests or connections at once, no memory; or too much of one client. */
+const shedReasons = ['concurrency', 'requests_in_flight', 'connections', 'memory', 'share'] as const;
 export type ShedReason = (typeof shedReasons)[number];
 
 /** Calls of one family to the service that ended alike. */
@@ -160,7 +160,7 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     malformed: meters.malformed,
     shed(reason: ShedReason) {
       meters.refusals(reason);
-      warn(tooMuch, `requests are refused with 503 (${reason})`, reason);
+      warn(tooMuch, `requests are refused (${reason})`, reason);
       calm[reason] = calm[reason]?.refresh() ?? setTimeout(() => works(tooMuch, reason, 0), calmMs).unref();
     },
     poller(change: 'taken' | 'lost' | 'released') {

@@ -8,7 +8,7 @@ import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
-import { rawConnection } from '../support/raw-http.js';
+import { post, rawConnection } from '../support/raw-http.js';
 import { startRedis } from '../support/redis.js';
 import { until } from '../support/until.js';
 
@@ -302,7 +302,7 @@ describe('a gateway with few file descriptors', () => {
     running = await (await limitedProgram()).start({});
     const { url } = running;
     const idle = Array.from({ length: 512 }, () => rawConnection(url));
-    await until(() => /Connections: 90% of at most 384 are open/.test(warnings()));
+    await until(() => /Connections: 70% of at most 384 are open/.test(warnings()));
     const asked = '/graphql?query=%7Bviewer%7Bteam%7D%7D';
     for (const path of ['/healthz', '/readyz', asked])
       await until(async () => (await probe(`${url}${path}`, { 'apollo-require-preflight': '1' })) === 200);
@@ -311,19 +311,48 @@ describe('a gateway with few file descriptors', () => {
     for (const { socket } of idle) socket.destroy();
   });
 
-  test('keeps some of them for probes while WebSockets take all others, and says so', async () => {
-    const admin = await startWithAdmin({}, await limitedProgram());
+  test('keeps some of them for other clients and probes while one client opens streams without end, and counts what it refuses', async () => {
+    const admin = await startWithAdmin({ TRUST_PROXY: 'true' }, await limitedProgram());
     const url = running?.url ?? '';
     const idle: WebSocket[] = [];
-    const open = () => new WebSocket(`${url}/graphql`, 'graphql-transport-ws').on('error', () => {});
-    await until(() => {
-      idle.push(...Array.from({ length: 20 }, open));
-      return /Connections: all 384 are open, and new ones are closed/.test(warnings());
+    const open = (address: string) => {
+      const headers = { 'x-forwarded-for': address };
+      const socket = new WebSocket(`${url}/graphql`, 'graphql-transport-ws', { headers });
+      // It stays without an operation.
+      socket.once('open', () => socket.send('{"type":"connection_init"}'));
+      idle.push(socket);
+      return Promise.race([once(socket, 'message'), once(socket, 'unexpected-response')]).then(
+        ([message]) => message instanceof Buffer,
+      );
+    };
+    const flood = await Promise.all(Array.from({ length: 320 }, () => open('192.0.2.1')));
+    expect(flood.filter(Boolean)).toHaveLength(288);
+    const streamed = await probe(`${url}/graphql/stream?query=subscription{eventUpdates{cursor}}`, {
+      'x-forwarded-for': '192.0.2.1',
+      accept: 'text/event-stream',
     });
-    expect(warnings()).toMatch(/Connections: 90% of at most 384 are open/);
+    expect(streamed).toBe(503);
+    const metrics = await metricsAt(admin);
+    expect(metrics).toMatch(/^gateway_connections\{kind="websocket"\} 288$/m);
+    expect(metrics).toMatch(/^gateway_connections_limit 384$/m);
+    expect(metrics).toMatch(/^gateway_shed_total\{reason="share"\} 33$/m);
+    expect(metrics).toMatch(
+      /^gateway_requests_total\{transport="websocket",operation="none",outcome="OVER_SHARE"\} 32$/m,
+    );
+    expect(warnings()).toMatch(/Connections: 70% of at most 384 are open/);
+    expect(await open('192.0.2.2')).toBe(true);
+
+    // Requests that never arrive take the rest: what is closed then is counted, too.
+    const unfinished: ReturnType<typeof rawConnection>[] = [];
+    await until(async () => {
+      const raw = rawConnection(url, post('{ viewer { team } }', ['expect: 100-continue']).slice(0, -1));
+      unfinished.push(raw);
+      await Promise.race([raw.closed, once(raw.socket, 'data')]);
+      return /Too much at once: requests are refused \(connections\)/.test(warnings());
+    });
+    expect(await metricsAt(admin)).toMatch(/^gateway_shed_total\{reason="connections"\} [1-9]/m);
     for (const path of ['/healthz', '/readyz', '/metrics']) expect((await ask(`${admin}${path}`)).status).toBe(200);
-    await until(async () => /^gateway_connections\{kind="websocket"\} 38\d$/m.test(await metricsAt(admin)));
-    expect(await metricsAt(admin)).toMatch(/^gateway_connections_limit 384$/m);
+    for (const { socket } of unfinished) socket.destroy();
     for (const socket of idle) socket.terminate();
     await until(async () => /^gateway_connections\{kind="websocket"\} 0$/m.test(await metricsAt(admin)));
     expect((await fetch(`${url}/readyz`)).status).toBe(200);

@@ -3,7 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { AddressRefused, createAddressGuard, type Resolve, resolveName } from '../src/domains/exports/address-guard.js';
-import { deliver, realTimer } from '../src/domains/exports/delivery.js';
+import { deliver } from '../src/domains/exports/delivery.js';
+import { takeAttemptTimers } from './support/attempt-timers.js';
 import { insideUrls } from './support/inside-addresses.js';
 
 const cleanups: (() => unknown)[] = [];
@@ -43,7 +44,7 @@ const call = (url: string) => ({
   id: 'a-key',
   startsAt: Date.now(),
 });
-const send = (url: string, guard = strict()) => deliver(call(url), { guard, startTimer: realTimer }, async () => ({}));
+const send = (url: string, guard = strict()) => deliver(call(url), guard, async () => ({}));
 
 describe('an internal address', () => {
   test('is tested in at least 60 notations', () => {
@@ -120,8 +121,10 @@ describe('an allowed address', () => {
 
   test('is waited for no longer than an attempt may take', async () => {
     const guard = strict(() => new Promise(() => {}));
-    const startTimer = (_: number, fire: () => void) => realTimer(1, fire);
-    const { attempts } = await deliver(call('http://late.example/'), { guard, startTimer }, async () => ({}));
+    const timer = takeAttemptTimers();
+    timer.onSet = () => setImmediate(timer.fire);
+    const { attempts } = await deliver(call('http://late.example/'), guard, async () => ({}));
+    timer.restore();
     expect(attempts.map(({ fault }) => fault)).toEqual(['TIMEOUT', 'TIMEOUT', 'TIMEOUT', 'TIMEOUT']);
   });
 

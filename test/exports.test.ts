@@ -19,12 +19,12 @@ import { createSealer } from '../src/auth/seal.js';
 import { Secret } from '../src/config/values.js';
 import { createSigner } from '../src/data/signer.js';
 import { companyListId } from '../src/domains/companies/client.js';
-import type { StartTimer } from '../src/domains/exports/delivery.js';
 import { newSigningSecret, rotatedSecrets, signatureHeaders } from '../src/domains/exports/signing.js';
 import { signedText } from '../src/domains/exports/team-store.js';
 import { listId } from '../src/graphql/connection.js';
 import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { takeAttemptTimers } from './support/attempt-timers.js';
 import { cursorOf } from './support/calls-table.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
@@ -770,20 +770,6 @@ describe('an export', () => {
   });
 });
 
-/** A timer that a test fires; it tells of itself as soon as it is set. */
-function fakeTimer() {
-  const set: number[] = [];
-  let fireLast = () => {};
-  const startTimer: StartTimer = (milliseconds, fire) => {
-    set.push(milliseconds);
-    fireLast = fire;
-    return () => {
-      fireLast = () => {};
-    };
-  };
-  return { startTimer, set, fire: () => fireLast() };
-}
-
 describe('the signature of an export', () => {
   shareAnotherPlace();
 
@@ -1180,7 +1166,7 @@ describe('the response of an endpoint', () => {
     }
   });
 
-  const timer = fakeTimer();
+  let timer: ReturnType<typeof takeAttemptTimers>;
   const timeouts = (count: number) => Array(count).fill('TIMEOUT');
   test.each<[string, Answer, object, unknown[]]>([
     ['no response within 15 seconds, four times', () => timer.fire(), failed, timeouts(4)],
@@ -1194,19 +1180,19 @@ describe('the response of an endpoint', () => {
       'a response that does not end within 15 seconds',
       response => {
         response.writeHead(200);
-        response.write('{"title":', () => setTimeout(timer.fire, 20));
+        response.write('{"title":', () => setTimeout(() => timer.fire(), 20));
       },
       failed,
       timeouts(4),
     ],
   ])('%s', async (_, answer, expected, attempts) => {
-    timer.set.length = 0;
-    gateway = await gatewayWith({}, { seams: { startTimer: timer.startTimer } });
+    timer = takeAttemptTimers();
+    cleanups.push(timer.restore);
     const endpoint = await startRegistered(answer);
     const result = (await send()).data.exportMarketToEndpoint;
     expect(result).toMatchObject(expected);
     expect(result.attempts.map(({ status, fault }: Record<string, unknown>) => fault ?? status)).toEqual(attempts);
-    expect(timer.set).toEqual(attempts.map(() => 15_000));
+    expect(timer.set).toBe(attempts.length);
     const keys = endpoint.received.map(({ headers }) => headers['idempotency-key']);
     expect(keys).toEqual(attempts.map(() => result.exportId));
   });
@@ -2147,8 +2133,8 @@ describe('the receiver', () => {
   });
 
   test('can hang', async () => {
-    const timer = fakeTimer();
-    gateway = await gatewayWith({}, { seams: { startTimer: timer.startTimer } });
+    const timer = takeAttemptTimers();
+    cleanups.push(timer.restore);
     const result = receiving('hang');
     for (let calls = 1; calls <= 4; calls++) {
       await until(() => printed.length === calls);

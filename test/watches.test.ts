@@ -17,6 +17,7 @@ import { Watches } from '../src/domains/watches/watches.js';
 import { setClock, timeNow } from '../src/lib/clock.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { takeAttemptTimers } from './support/attempt-timers.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { type RedisServer, startRedis } from './support/redis.js';
@@ -377,10 +378,11 @@ test('an endpoint that takes nothing keeps no other from catching up, and memory
 });
 
 test('a gateway that closes does not wait for an endpoint that does not answer', async () => {
+  // None ends by itself.
+  const { restore } = takeAttemptTimers();
   const own = await startGateway({
     sandbox,
     env: { ...env, DATA_DIR: await mkdtemp(join(folder, 'own-')) },
-    seams: { startTimer: () => () => {} },
   });
   await register(own, 'hook');
   await watch(own);
@@ -389,6 +391,7 @@ test('a gateway that closes does not wait for an endpoint that does not answer',
   await until(() => receiver.received.length > 0);
   await own.close();
   receiver.server.closeAllConnections();
+  restore();
 });
 
 test('a watch that cannot be read keeps no other from being served, and those who come at once share a look', async () => {

@@ -40,9 +40,6 @@ export const endpointChanged: ExportOutcome = {
     'The endpoint was changed or deleted after this export was requested, and nothing was sent since. To send it to the endpoint as it is now, retry it.',
 };
 
-/** Starts a timer. @returns a function that cancels it. */
-export type StartTimer = (milliseconds: number, fire: () => void) => () => void;
-
 /** The most time that one attempt can take, in milliseconds. */
 export const attemptMs = 15_000;
 const maxRetries = 3;
@@ -50,11 +47,6 @@ const maxRetries = 3;
 export const maxDeliveryMs = (1 + maxRetries) * attemptMs;
 /** How many 1xx responses may precede the real one. An endpoint that keeps sending them would keep the parser busy. */
 const maxInformational = 10;
-
-export const realTimer: StartTimer = (milliseconds, fire) => {
-  const timer = setTimeout(fire, milliseconds);
-  return () => clearTimeout(timer);
-};
 
 /**
  * Sends a call to an endpoint, with at most 15 s for each attempt. Retries at once, up to 3 times, after a status of 500-599, no response,
@@ -64,7 +56,7 @@ export const realTimer: StartTimer = (milliseconds, fire) => {
  */
 export async function deliver(
   call: OutboundCall,
-  { guard, startTimer }: { readonly guard: AddressGuard; readonly startTimer: StartTimer },
+  guard: AddressGuard,
   record: (attempts: ExportAttempt[]) => Promise<SentHeaders | undefined>,
 ): Promise<{ attempts: ExportAttempt[]; outcome: ExportOutcome }> {
   // Not at the start, of which it would take a tenth; but before a call goes out, so that nothing can fail between its response and its outcome.
@@ -76,7 +68,7 @@ export async function deliver(
     if (headers === undefined) return { attempts, outcome: endpointChanged };
     const startedAt = performance.now();
     const span = call.parent?.begin('client');
-    const end = await attemptOnce(call, headers, guard, startTimer);
+    const end = await attemptOnce(call, headers, guard);
     const milliseconds = Math.round(performance.now() - startedAt);
     if (span !== undefined) endSpan(span, call.url, end, attempts.length);
     attempts.push({ ...attempt, status: end.status, fault: end.fault, milliseconds, explanation: explanationOf(end) });
@@ -117,10 +109,9 @@ export async function attemptOnce(
   call: Pick<OutboundCall, 'url' | 'body' | 'id'>,
   endpointHeaders: SentHeaders,
   guard: AddressGuard,
-  startTimer: StartTimer,
 ): Promise<AttemptEnd> {
   const client = new Client(call.url.origin, { connect: guard.connect, headersTimeout: 0, bodyTimeout: 0 });
-  const cancelTimer = startTimer(attemptMs, () => void client.destroy(timedOut));
+  const deadline = setTimeout(() => void client.destroy(timedOut), attemptMs);
   const informational: number[] = [];
   try {
     const { statusCode, headers, body } = await client.request({
@@ -146,7 +137,7 @@ export async function attemptOnce(
     if (error instanceof AddressRefused) return { status: null, fault: 'ADDRESS_REFUSED', reason: error.message };
     return { status: null, fault: 'BROKEN', informational: informationalIn(error) ?? informational.at(-1) };
   } finally {
-    cancelTimer();
+    clearTimeout(deadline);
     await client.destroy();
   }
 }

@@ -16,7 +16,6 @@ import type { RedisClient } from '../../data/redis.js';
 import type { Signer } from '../../data/signer.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { createAddressGuard, type Resolve, resolveName } from './address-guard.js';
-import { realTimer, type StartTimer } from './delivery.js';
 import { openFileStore } from './file-store.js';
 import { createRedisStore } from './redis-store.js';
 import { Registry } from './registry.js';
@@ -33,8 +32,6 @@ export type Exports = Awaited<ReturnType<typeof openExports>>;
 export interface ExportsSeams {
   /** Resolves the names of endpoints. */
   readonly resolve?: Resolve;
-  /** What ends an attempt. */
-  readonly startTimer?: StartTimer;
 }
 
 interface ExportsDeps {
@@ -51,7 +48,7 @@ interface ExportsDeps {
 export async function openExports(
   { exports: { allowPrivateAddresses = false, httpsOnly }, dataDir, isSecretSet }: Config,
   { redis, signer, sealer, telemetry, report }: ExportsDeps,
-  { resolve = resolveName, startTimer = realTimer }: ExportsSeams,
+  { resolve = resolveName }: ExportsSeams,
 ) {
   const texts = redis === undefined ? await openFileStore(dataDir, telemetry) : createRedisStore(redis, telemetry);
   const store = createTeamStore(texts, signer, telemetry, redis === undefined && !isSecretSet);
@@ -63,6 +60,6 @@ export async function openExports(
     /** How many headers and signing secrets of endpoints are sealed with a secret other than the first. */
     outdated: async () => (await store.seals()).filter(seal => sealer.isOutdated(seal)).length,
     registry: new Registry({ store, seals, guard, httpsOnly }),
-    sender: new Sender({ store, seals, guard, startTimer, httpsOnly, telemetry, report }),
+    sender: new Sender({ store, seals, guard, httpsOnly, telemetry, report }),
   };
 }

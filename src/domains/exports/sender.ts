@@ -17,7 +17,6 @@ import {
   maxDeliveryMs,
   newAttempt,
   type OutboundCall,
-  type StartTimer,
 } from './delivery.js';
 import { type ExportUser, resolvedUrl, sessionUser } from './endpoint.js';
 import { recordAttempt, recordEnd, recordStart } from './history.js';
@@ -43,7 +42,6 @@ interface SenderDeps {
   readonly store: TeamStore;
   readonly seals: EndpointSeals;
   readonly guard: AddressGuard;
-  readonly startTimer: StartTimer;
   readonly httpsOnly: boolean;
   readonly telemetry: Pick<Telemetry, 'exported' | 'endpointFails' | 'endpointWorks'>;
   readonly report: (error: unknown) => void;
@@ -115,13 +113,13 @@ export class Sender {
    * @throws NotFound, Conflict or BadUserInput if nothing can be sent; UpstreamUnavailable.
    */
   async prepare(team: TeamKey, name: string, by: 'name' | 'registration', credential: Credential) {
-    const { store, guard, startTimer } = this.#deps;
+    const { store, guard } = this.#deps;
     const found = endpointNamed(await store.read(team), name, by);
     const { url, opened } = await this.#opened(team, found, sessionUser(credential));
     const { endpoint, headers, secrets } = opened;
     const send = async (call: Pick<OutboundCall, 'id' | 'body'>) => {
       const signed = { ...headers, ...signatureHeaders(secrets, call, new Date(timeNow())) };
-      const { status, fault } = await attemptOnce({ ...call, url }, signed, guard, startTimer);
+      const { status, fault } = await attemptOnce({ ...call, url }, signed, guard);
       const isTaken = status !== null && status >= 200 && status <= 299;
       const failedAt = isTaken ? null : iso(timeNow());
       this.#tell(team, endpoint, url, failedAt, [{ status, fault }]);
@@ -204,7 +202,7 @@ export class Sender {
     first: Endpoint,
     opened: OpenedEndpoint,
   ): Promise<ExportRecord> {
-    const { store, seals, telemetry, report } = this.#deps;
+    const { store, seals, guard, telemetry, report } = this.#deps;
     const begin = async (attempts: ExportAttempt[]) => {
       // The record began with the first attempt.
       const endpoint =
@@ -225,7 +223,7 @@ export class Sender {
     };
     let known: Parameters<Telemetry['exported']>[0] = 'UNKNOWN';
     try {
-      const delivery = await deliver(call, this.#deps, begin);
+      const delivery = await deliver(call, guard, begin);
       const ended = { ...record, ...delivery, finishedAt: iso(timeNow()) };
       const { kind } = ended.outcome;
       if (ended.outcome !== endpointChanged)

@@ -210,6 +210,12 @@ check('on a screen of 390 pixels, nothing lies beside it', async () => {
       const { x } = await name.boundingBox();
       await page.locator('table').evaluate(table => table.parentElement.scrollTo(300, 0));
       assert.equal((await name.boundingBox()).x, x);
+      // The buttons are one line, too, however many there are.
+      await page.locator('tbody input').first().check();
+      const [one, last] = ['Include 1 company', 'Export'].map(label =>
+        page.getByRole('button', { name: label, exact: true }),
+      );
+      assert.equal((await one.boundingBox()).y, (await last.boundingBox()).y);
     }
     await on.look(`narrow${path.replaceAll('/', '-')}`.replace(/-$/, '-monitor'));
   }

@@ -111,7 +111,7 @@ export function Companies({ id }: { id: string }) {
 
   return (
     <section className="stack" aria-label="Companies">
-      <Form className="row filters" label="Filters" error={error} retry={refetch}>
+      <Form className="row line filters" label="Filters" error={error} retry={refetch}>
         <SearchBox
           label="Search companies"
           value={search.search}
@@ -148,15 +148,17 @@ export function Companies({ id }: { id: string }) {
           {totalCount === undefined ? 'Companies' : formatCompanies(totalCount)}
           {count > 0 && `, ${count} selected`}
         </h2>
-        {count > 0 && (
-          <>
-            <ReviewButtons id={id} isPublished count={count} isAll={selected === 'all'} target={reviewed} />
-            <Button label="Clear selection" className="quiet" onClick={clearSelection} />
-          </>
-        )}
-        <ViewMenu document={CompaniesDocument} variables={{ id, filter, orderBy }} />
-        <Button label="Download CSV" disabled={isNothing} onClick={() => setExporting('csv')} />
-        <Button label="Export" className="primary" disabled={isNothing} onClick={() => setExporting('endpoint')} />
+        <div className="row line">
+          {count > 0 && (
+            <>
+              <ReviewButtons id={id} isPublished count={count} isAll={selected === 'all'} target={reviewed} />
+              <Button label="Clear selection" className="quiet" onClick={clearSelection} />
+            </>
+          )}
+          <ViewMenu document={CompaniesDocument} variables={{ id, filter, orderBy }} />
+          <Button label="Download CSV" disabled={isNothing} onClick={() => setExporting('csv')} />
+          <Button label="Export" className="primary" disabled={isNothing} onClick={() => setExporting('endpoint')} />
+        </div>
       </div>
       <Problems error={next.error} retry={next.retry} />
       {totalCount === undefined && loading && (

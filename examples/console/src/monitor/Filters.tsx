@@ -31,7 +31,7 @@ export function Filters() {
   const open = () => readFacets({ variables: { filter: windowFilter(others) } });
   const { days, event, version, ...active } = search;
   return (
-    <Form className="row filters" label="Filters" error={facets.error}>
+    <Form className="row line filters" label="Filters" error={facets.error}>
       {data?.capabilities.eventSearch !== false && (
         <SearchBox
           label="Search events"

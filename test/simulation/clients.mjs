@@ -26,13 +26,15 @@ const writes = {
   review:
     'mutation ($market: ID!) { reviewCompanies(input: { marketId: $market, reviewStatus: INCLUDE, target: { domains: ["coal.test"] } }) { marketId } }',
 };
-const outcome =
-  '__typename ... on ExportDelivered { exportId title messageText attempts { status } } ... on ExportRejected { exportId } ... on ExportFailed { exportId }';
+const ending = `__typename ... on ExportEnding { exportId delivered matching attempts { status fault milliseconds explanation } }
+  ... on ExportDelivered { title messageText redirectUrl } ... on ExportRejected { title messageText references { title message url type } }
+  ... on ExportFailed { message }`;
+const record = `id outcome isTest marketId endpointName user idempotencyKey selected sent startedAt retryOf { id } attempts { status fault } result { ${ending} }`;
 const exporting = {
   send: `mutation ($market: ID!, $key: String!) { exportMarketToEndpoint(input: { marketId: $market, endpoint: "crm", companies: { matching: {} }, idempotencyKey: $key,
-    onBehalfOf: { name: $key, email: "a@b.test" } }) { ${outcome} } }`,
-  test: `mutation { testExportEndpoint(input: { endpoint: "crm" }) { ${outcome} } }`,
-  retry: `mutation ($id: ID!) { retryExport(input: { exportId: $id }) { ${outcome} } }`,
+    onBehalfOf: { name: $key, email: "a@b.test" } }) { ${ending} } }`,
+  test: `mutation { testExportEndpoint(input: { endpoint: "crm" }) { ${ending} } }`,
+  retry: `mutation ($id: ID!) { retryExport(input: { exportId: $id }) { ${ending} } }`,
   update:
     'mutation ($key: String!) { updateExportEndpoint(input: { endpoint: "crm", description: $key }) { endpoint { description } } }',
   rotate: 'mutation { rotateExportEndpointSecret(input: { endpoint: "crm" }) { signingSecret } }',
@@ -40,8 +42,8 @@ const exporting = {
     headers: [{ name: "x-own", value: "mine" }] }) { signingSecret } }`,
   forbidden:
     'mutation { registerExportEndpoint(input: { name: "inside", url: "http://inside.test/", description: "d" }) { endpoint { name } } }',
-  list: '{ exportEndpoints { name description } exports(first: 100, filter: { endpoint: "crm" }) { nodes { id outcome attempts { status } } } }',
-  read: 'query ($key: String!) { export(by: { idempotencyKey: $key }) { id outcome attempts { status fault } } }',
+  list: `{ exportEndpoints { id name url description headerNames failingSince } exports(first: 100, filter: { endpoint: "crm" }) { totalCount nodes { ${record} } } }`,
+  read: `query ($key: String!) { export(by: { idempotencyKey: $key }) { ${record} } }`,
 };
 
 /** How long a client waits at most. */
@@ -133,18 +135,19 @@ export class Clients {
     return { account, headers: { cookie: session?.cookie ?? 'none=1' }, session };
   }
 
-  /** Reads, and perhaps reads again through another gateway. */
-  async read({ gateway, account, document, leavesAfterMs, market, size, page, isAgain, via }) {
-    const { query, accept } = documents[document];
+  /** Reads, with the pages that follow, and perhaps reads again through another gateway. */
+  async read({ gateway, account, document, leavesAfterMs, market, variables = {}, isAgain, via }) {
+    const { query, accept, known, next } = documents[document];
     const options = { headers: accept && { accept }, leavesAfterMs, document };
     for (const each of isAgain ? [gateway, this.pick(via + 1)] : [gateway]) {
-      await this.ask(each, 'read', query, { market, size, page }, this.credential(account), options);
+      const { limit, service } = this.fleet;
+      const asked = { ...variables, ...known?.(variables, service.accounts.get(account)), market, limit };
+      for (let [page, count] = [asked, 0]; page && count < 3; count += 1) {
+        const text = typeof query === 'function' ? query(page) : query;
+        const { body } = await this.ask(each, 'read', text, page, this.credential(account), options);
+        page = body?.data?.events && next?.(page, body.data.events);
+      }
     }
-  }
-
-  embed({ gateway, account }) {
-    const query = 'mutation { createEmbedSession { session { accessToken expiresIn } } }';
-    return this.ask(gateway, 'embed', query, {}, this.credential(account));
   }
 
   /** Writes; perhaps reads and writes through other gateways while it runs, and reads at once when it is answered. */
@@ -164,9 +167,10 @@ export class Clients {
     if (racesAfterMs !== undefined) for (const next of [0, 1, 2]) setTimeout(() => read('name', next), 1 + next);
   }
 
-  async signIn({ gateway }) {
-    const query = 'mutation { signIn(input: { email: "u@b.test", password: "p" }) { viewer { email } } }';
-    const seen = await this.ask(gateway, 'signIn', query, {}, { account: 'u', headers: {} });
+  async signIn({ gateway, password = 'p' }) {
+    const query =
+      'mutation ($password: String!) { signIn(input: { email: "u@b.test", password: $password }) { viewer { authentication email name team canExport } } }';
+    const seen = await this.ask(gateway, 'signIn', query, { password }, { account: 'u', headers: {} });
     const [cookie] = seen.headers?.['set-cookie'] ?? [];
     if (seen.isWhole && cookie !== undefined) this.sessions.push({ cookie: cookie.split(';')[0], at: now() });
   }
@@ -380,7 +384,8 @@ export class Clients {
   }
 
   leaveAll() {
-    for (const listener of [...this.listeners, ...this.jobs]) listener.isListening = false;
+    for (const listener of [...this.listeners, ...this.jobs])
+      Object.assign(listener, { staysToTheEnd: listener.isListening, isListening: false });
     for (const listener of [...this.listeners, ...this.jobs]) listener.leave?.();
     for (const { end, leave } of this.requests) if (end === undefined) leave?.();
   }

@@ -19,38 +19,61 @@ export const rulesOfFairWeather = {
       const isQuick = end - at <= 2_500 || kind.startsWith('export');
       const inParts = text.includes('"hasNext":false') && !text.includes('"errors"');
       const hasAll = documents[document]?.accept ? inParts : body?.data !== undefined;
-      const isWrong = (codes.length > 0 || isForbidden) && !isRefused;
+      const isWrong = (codes.length > 0 || isForbidden) && !isRefused && !documents[document]?.refused;
       if (!isWhole || status !== 200 || !hasAll || !isQuick || isWrong) yield shown(request);
     }
   },
 
-  /** At the end, when nothing has changed for long, each answer is what the service has. Clocks that were wrong may have made entries live longer, and what
-   * was cached beside an unanswered write of a stranger, or one that no Redis heard of, lives as long as it does without writes. */
-  *'at the end each answer is right'(fleet) {
-    if (fleet.had(/clock/)) return;
+  /** Each answer is what the service has, or had within the 30 seconds for which it may be cached. At the end that holds whatever went wrong before. Clocks
+   * that were wrong may have made entries live longer, and what was cached beside an unanswered write of a stranger, or one that no Redis heard of, lives
+   * as long as it does without writes. */
+  *'each answer is right'(fleet) {
     const { accounts, calls, markets } = fleet.service;
     for (const request of fleet.clients.requests) {
-      const { at, document, variables, account, body } = request;
-      const { expected } = documents[document] ?? {};
+      const { at, end, document, variables, account: name, body, isWhole, text } = request;
+      const { expected, refused, isMixed, isOfMarket } = documents[document] ?? {};
+      if (expected === undefined || name === 'u' || !isWhole || fleet.had(/clock/, 0, end)) continue;
       const isUnsettled = call =>
         call.version &&
         call.path.includes(`/${variables.market}/`) &&
         fleet.had(/gatewayIsKilled/, call.at, call.at + 1_000) &&
         (!isKnown(fleet, call) || fleet.had(/redis/, call.at - 10_000, call.at));
-      if (at < fleet.quietUntil || expected === undefined || calls.some(isUnsettled)) continue;
-      const right = expected(accounts.get(account), markets.get(Number(variables.market)), variables);
-      if (right !== undefined && !isDeepStrictEqual(body?.data, right)) yield { ...shown(request), right };
+      const isQuiet = at >= fleet.quietUntil;
+      if (isQuiet ? calls.some(isUnsettled) : isOfMarket || !fleet.isFair(at, end)) continue;
+      const account = accounts.get(name);
+      const changes = account.updates.map(update => update.at).filter(time => time > at - 31_000 && time <= end);
+      const times = [at - 31_000, ...new Set(changes)];
+      if (isMixed && times.length > 1) continue;
+      const rightAt = time => ({
+        data: expected(account, variables, time, markets.get(Number(variables.market)), body),
+        errors: refused?.(account, variables, time) || [],
+      });
+      const errors = (body?.errors ?? []).map(({ path, extensions: { code, argument } }) =>
+        [(path ?? []).join('.'), code, argument].filter(Boolean),
+      );
+      errors.sort(([one], [other]) => (one < other ? -1 : 1));
+      const isRight = right => right.data === undefined || isDeepStrictEqual({ data: body?.data, errors }, right);
+      if (!times.map(rightAt).some(isRight))
+        yield { ...shown(request), text, right: JSON.stringify(rightAt(times[0])) };
     }
   },
 
   /** (a) Without faults an update comes with the next poll, which is at most twice as late while nothing changes, and no list is a gap. */
   *'in fair weather updates come in time'(fleet) {
+    const firstHeard = new Map();
     for (const { account, parts, at: joinedAt, connections, transport } of fleet.clients.listeners) {
       const { at, heard, listed, hasGap } = parts.at(-1) ?? {};
       // What a watch sends comes once its endpoint takes it.
       if (connections !== 1 || account === 'u' || transport === 'watch') continue;
       if (hasGap && fleet.isFair(joinedAt, heard.at(-1)?.at ?? at)) yield { what: 'a gap', at, joinedAt };
       for (const { number, at: heardAt } of heard) {
+        // All that listen at any gateway hear of it at once.
+        const name = `${account} ${number}`;
+        const others = firstHeard.get(name) ?? heardAt;
+        firstHeard.set(name, others);
+        const isFollowing = number > listed && transport !== 'pull' && transport !== 'both';
+        if (isFollowing && Math.abs(heardAt - others) > 500 && fleet.isFair(at - 1_000, Math.max(heardAt, others)))
+          yield { number, heardAt, others, joinedAt };
         const posted = fleet.service.accounts.get(account).updates[number - 1].at;
         const isLate = heardAt - posted > 2.2 * fleet.intervalMs + 2_000;
         if (isLate && number > listed && posted > at + 10_000 && fleet.isFair(posted, heardAt))

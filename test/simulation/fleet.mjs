@@ -2,6 +2,7 @@
 import { Clients } from './clients.mjs';
 import { documents } from './documents.mjs';
 import { Gateway } from './gateways.mjs';
+import { readOf } from './history.mjs';
 import { lineOf, reset, silence, speak, startNetwork } from './network.mjs';
 import { startRedis } from './redis-server.mjs';
 import { startService } from './service.mjs';
@@ -30,6 +31,7 @@ export class Fleet {
     });
     this.world = world;
     this.intervalMs = Number(env.POLL_INTERVAL_MS);
+    this.limit = Number(env.EVENT_STATISTICS_LIMIT);
   }
 
   up = () => this.gateways.filter(({ isUp }) => isUp);
@@ -70,20 +72,30 @@ export class Fleet {
   async end() {
     await this.advance(20_000);
     this.begin(() => Promise.all(this.gateways.map(gateway => gateway.isUp || gateway.start())));
-    this.quietFrom = now() + 60_000;
-    await this.advance(80_000);
+    // The effects of faults last for a while.
+    const restMs = this.had(/./) ? 60_000 : 15_000;
+    this.quietFrom = now() + restMs;
+    await this.advance(restMs + 20_000);
     this.quietUntil = now();
     const { clients, redis, service, up } = this;
     for (const [index, { name: gateway }] of up().entries()) {
       // The gateways share the documents of both markets.
       for (const [number, document] of Object.keys(documents).entries()) {
-        const market = 1 + ((index + number) % 2);
-        const account = 'ab'[index % 2];
-        const read = { gateway, account, market: String(market), document, size: 1 + 2 * market, page: market };
-        this.begin(() => clients.read(read));
+        for (const times of index === 0 ? [0, 1] : [0]) {
+          const market = String(1 + ((index + number + times) % 2));
+          const read = {
+            gateway,
+            account: 'aab'[index + times] ?? 'b',
+            market,
+            ...readOf(document, this.world.random),
+          };
+          this.begin(() => clients.read(read));
+        }
       }
       if (index > 0) continue;
-      for (const { by } of service.exports) this.begin(() => clients.export({ gateway, what: 'read', key: by }));
+      for (const key of new Set(service.exports.map(({ by }) => by)))
+        this.begin(() => clients.export({ gateway, what: 'read', key }));
+      this.begin(() => clients.export({ gateway, what: 'list' }));
     }
     await this.advance(20_000);
     clients.leaveAll();
@@ -149,10 +161,9 @@ export const operations = {
   listen: ({ clients }, step) => clients.listen(step),
   followJobs: ({ clients }, step) => clients.followJobs(step),
   drop: ({ clients }, { number, isEnd }) => clients.drop(number, isEnd),
-  signIn: ({ clients }, step) => clients.signIn({ gateway: clients.pick(step.via) }),
+  signIn: ({ clients }, step) => clients.signIn({ ...step, gateway: clients.pick(step.via) }),
   signOut: ({ clients }, step) => clients.signOut({ gateway: clients.pick(step.via) }),
   export: ({ clients }, step) => clients.export({ ...step, gateway: clients.pick(step.via) }),
-  embed: ({ clients }, step) => clients.embed({ ...step, gateway: clients.pick(step.via) }),
   scrape: ({ clients }, step) => clients.get(clients.pick(step.via), '/metrics').catch(() => {}),
 };
 
@@ -186,6 +197,7 @@ export const faults = {
   redisIsFlushed: ({ redis }) => redis.data.call('FLUSHALL'),
   redisEvicts: ({ redis }, { share }) => redis.data.evict(() => redis.host.random() < share),
   serviceFails: trouble('error'),
+  serviceRefuses: trouble('refuse'),
   serviceSendsHtml: trouble('html'),
   serviceCutsBodies: trouble('cut'),
   serviceIsSlow: trouble('slow'),

@@ -9,9 +9,9 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
   const below = end => Math.floor(random() * end);
   const pick = list => list[below(list.length)];
   const some = (list, share) => list.filter(() => random() < share);
-  const chosen = { operations: some(Object.keys(operations), 0.6), faults: some(only, 0.3) };
+  const chosen = { operations: some(Object.keys(operations), 0.6), faults: some(only, pick([0, 0.1, 0.3])) };
   if (chosen.operations.length < 2) chosen.operations = Object.keys(operations);
-  const pauseMs = 300 + below(1_500);
+  const pauseMs = 150 + below(850);
   const faultShare = chosen.faults.length === 0 ? 0 : 0.03 + random() * 0.12;
   const steps = [];
   const end = minutes * 60_000;
@@ -36,21 +36,18 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
       if (random() < 0.4) step.updates = 1 + below(1_000);
     }
     if (step.do === 'read')
-      Object.assign(step, {
-        document: pick(Object.keys(documents)),
-        size: pick([1, 3, 100]),
-        page: 1 + below(3),
-        isAgain: random() < 0.4,
-      });
+      Object.assign(step, { ...readOf(pick(Object.keys(documents)), random), isAgain: random() < 0.4 });
     if (step.do === 'read' || step.do === 'write') step.leavesAfterMs = random() < 0.1 ? below(300) : undefined;
     if (step.do === 'write') step.racesAfterMs = random() < 0.5 ? below(60) : undefined;
     if (step.do === 'write') step.what = pick(['start', 'publish', 'review', 'review']);
     if (step.do === 'listen') step.first = pick([1, 3, 100]);
     if (step.do === 'listen') step.transport = pick(['sse', 'ws', 'pull', 'both', 'watch']);
     // A session may have no endpoints.
-    if (step.transport === 'watch' && step.account === 'u') step.account = 'a';
+    if ((step.transport === 'watch' || step.document?.startsWith('refused')) && step.account === 'u')
+      step.account = 'a';
     if (step.do === 'followJobs') step.transport = pick(['sse', 'ws']);
     if (step.do === 'followJobs') step.phase = pick(['DISCOVERY', 'PUBLISH']);
+    if (step.do === 'signIn') step.password = pick(['p', 'p', 'wrong']);
     if (step.do === 'drop') step.isEnd = random() < 0.3;
     if (step.do === 'export')
       Object.assign(step, {
@@ -79,6 +76,12 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
   };
   const isAlone = random() < 0.15;
   return { seed, minutes, isAlone, count: isAlone ? 1 : 1 + below(3), env, steps };
+}
+
+/** A document, and its variables by chance. */
+export function readOf(document, random) {
+  const below = end => Math.floor(random() * end);
+  return { document, variables: documents[document].draw?.({ below, pick: list => list[below(list.length)] }) };
 }
 
 /** The pairs of an operation and a fault that a history has within a minute of each other. */

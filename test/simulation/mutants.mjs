@@ -91,7 +91,7 @@ const secondsOf = ({ pid }) => {
 function simulate(mutation, ...args) {
   const main = ['--preserve-symlinks', '--no-warnings', join(import.meta.dirname, 'main.mjs'), '--no-shrink'];
   const mutated = mutation === undefined ? [] : ['--mutation', JSON.stringify(mutation)];
-  const child = spawn(process.execPath, [...main, '--minutes', '2', ...mutated, ...args]);
+  const child = spawn(process.execPath, [...main, '--minutes', '1', ...mutated, ...args]);
   let [errors, last, begunAt, hangs] = ['', {}, 0, false];
   child.stderr.on('data', data => (errors += data));
   child.stdout.on('data', data => {

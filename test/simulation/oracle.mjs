@@ -1,7 +1,10 @@
 // What must be true of every history, whatever fails. Each rule reads only what clients, the service and the receiver of exports saw, and which faults
 // there were. A rule that a fault suspends says so.
 import { createHmac } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { documents } from './documents.mjs';
 import { isKnown, rulesOfFairWeather, shown } from './fair-weather.mjs';
+import { answers, names } from './service.mjs';
 
 /** @returns the violations: the rule, and what breaks it. */
 export function judge(fleet) {
@@ -12,8 +15,8 @@ export function judge(fleet) {
 /** Of each code: the faults that explain it, or the kinds of requests where it is an answer. A session of a user may be over at any time. */
 const causesOf = {
   UNAUTHENTICATED: { faults: /credentialIsRevoked/, users: true },
-  FORBIDDEN: { kinds: /embed/ },
   BAD_USER_INPUT: { kinds: /forbidden/ },
+  SIGN_IN_FAILED: { kinds: /signIn/ },
   NOT_FOUND: { kinds: /watch|export/ },
   CONFLICT: { kinds: /watch|write|export/ },
   RATE_LIMITED: { kinds: /signIn|export/, faults: /gatewayRestarts/ },
@@ -31,7 +34,7 @@ const rules = {
 
   /** (a) After the list, each version of an event reaches a listener once, and none that the list has shown; the last version of each event reaches it. */
   *'a listener gets each update once'(fleet) {
-    for (const { at: listener, account, isListening, connections, parts } of fleet.clients.listeners) {
+    for (const { at: listener, account, staysToTheEnd, connections, transport, parts } of fleet.clients.listeners) {
       for (const part of parts) {
         const { listed, shown, heard, hasGap } = part;
         const latest = new Map();
@@ -40,11 +43,11 @@ const rules = {
           if (latest.get(id) >= number) yield { what: 'twice, or after a newer version', number, at, listener };
           latest.set(id, number);
         }
-        if (part !== parts.at(-1) || hasGap || !isListening || !canRead(fleet, account)) continue;
-        for (const { _id, title } of fleet.service.accounts.get(account).events.values()) {
+        if (part !== parts.at(-1) || hasGap || !staysToTheEnd || !canRead(fleet, account)) continue;
+        for (const { _id, title } of fleet.service.accounts.get(account).select({})) {
           const number = Number(title.split(' ')[1]);
           const isKnown = number <= listed || shown.includes(number) || latest.get(_id) === number;
-          if (!isKnown) yield { what: 'never came', number, listener, connections };
+          if (!isKnown) yield { what: 'never came', number, listener, transport, connections };
         }
       }
     }
@@ -65,7 +68,7 @@ const rules = {
   *'a pull uses the poll that runs'({ clients, service, quietFrom, quietUntil }) {
     const isPolled = account =>
       clients.listeners.some(
-        each => /sse|ws/.test(each.transport) && each.isListening && each.account === account && account !== 'u',
+        each => /sse|ws/.test(each.transport) && each.staysToTheEnd && each.account === account && account !== 'u',
       );
     for (const { id, at, account, gateway, kind } of clients.requests) {
       if (kind !== 'pull' || at < quietFrom || at > quietUntil || !isPolled(account)) continue;
@@ -133,20 +136,97 @@ const rules = {
     }
   },
 
+  /** (c) Of ten attempts in a row without success, the next is refused at any gateway before the service is asked; a refusal takes half a second. */
+  *'sign-ins are limited'(fleet) {
+    if (fleet.had(/redis|gateway|clock|connections|service|Revoked/)) return;
+    let failed = 0;
+    let before;
+    for (const request of fleet.clients.requests.filter(({ kind }) => kind === 'signIn')) {
+      const { at, end, variables, body } = request;
+      // Of attempts at the same time, any may be first.
+      if (at <= before?.end) return;
+      before = request;
+      const isRight = variables.password === 'p' && failed < 10;
+      const code = body?.errors?.[0].extensions.code;
+      const user = { authentication: 'COOKIE', email: 'u@b.test', name: 'Una', team: null, canExport: false };
+      const isTold = isRight
+        ? isDeepStrictEqual(body?.data?.signIn.viewer, user)
+        : code === (failed < 10 ? 'SIGN_IN_FAILED' : 'RATE_LIMITED') && (failed >= 10 || end - at >= 500);
+      if (!isTold) yield { ...shown(request), failed };
+      failed = isRight ? 0 : failed + 1;
+    }
+  },
+
   /** (d) What the receiver gets is signed and has the headers of the endpoint, and a client is told what the receiver said. */
-  *'an export is what was asked for'({ clients: { secrets, requests }, service }) {
+  *'an export is what was asked for'({ clients: { secrets }, service }) {
     for (const { at, headers, body } of service.exports) {
       const { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature = '' } = headers;
       const keys = secrets.map(secret => Buffer.from(secret.slice(6), 'base64'));
       const right = keys.map(key => createHmac('sha256', key).update(`${id}.${time}.${body}`).digest('base64'));
       if (right.length > 0 && !right.some(each => signature.includes(each))) yield { what: 'not signed', at };
-      if (headers['x-own'] !== 'mine') yield { what: 'without the headers of the endpoint', at };
+      const { meta, market, data } = JSON.parse(body);
+      const has = { 'x-own': 'mine', 'content-type': 'application/json', 'webhook-id': id };
+      if (Object.entries(has).some(([name, value]) => headers[name] !== value))
+        yield { what: 'other headers', at, headers };
+      const companies = data.map(({ name }) => name);
+      const isRight = meta.isTest
+        ? market.id === 0 && companies.length === 0
+        : isDeepStrictEqual(companies, names) && market.name.startsWith(`a m${market.id} v`);
+      if (!isRight || meta.totalItems !== companies.length) yield { what: 'another body', at, body };
     }
-    for (const { id, kind, body } of requests) {
-      const [result] = /send|retry|test/.test(kind) ? Object.values(body?.data ?? {}) : [];
-      if (result?.__typename !== 'ExportDelivered') continue;
-      const isTold = /^Taken \w+\nand done$/.test(`${result.title} ${result.messageText}`);
-      if (!isTold || result.attempts?.at(-1)?.status !== 200) yield { id, kind, result };
+  },
+
+  /** (d) Its record, and what its client is told, is what the receiver saw. */
+  *'an export is told as the receiver saw it'(fleet) {
+    const sent = grouped(fleet.service.exports, ({ key }) => key);
+    for (const { id, kind, at, body } of fleet.clients.requests) {
+      if (!kind.startsWith('export')) continue;
+      const { exports, export: one, exportEndpoints } = body?.data ?? {};
+      const records = exports?.nodes ?? (one ? [one] : []);
+      const results = Object.values(body?.data ?? {}).filter(each => each?.exportId);
+      for (const told of [...records.map(({ result }) => result), ...results]) {
+        const calls = sent.get(told?.exportId);
+        if (calls === undefined || !fleet.isFair(calls[0].at, calls.at(-1).at + 20_000)) continue;
+        const right = endingOf(calls);
+        const { attempts, exportId, ...rest } = told;
+        const areRight =
+          attempts.length === right.attempts.length &&
+          attempts.every((attempt, index) => isAttempt(attempt, right.attempts[index]));
+        if (!areRight || !isDeepStrictEqual(rest, right.rest)) yield { id, kind, at, told, right };
+      }
+      for (const {
+        id: key,
+        outcome,
+        isTest,
+        marketId,
+        idempotencyKey,
+        endpointName,
+        user,
+        selected,
+        result,
+      } of records) {
+        const [call] = sent.get(key) ?? [];
+        if (call === undefined) continue;
+        const { meta, market } = JSON.parse(call.body);
+        const names = { ExportDelivered: 'DELIVERED', ExportRejected: 'REJECTED', ExportFailed: outcome };
+        const isRight =
+          isTest === (meta.isTest === true) &&
+          (isTest ? marketId === null && idempotencyKey === null : Number(marketId) === market.id) &&
+          endpointName === 'crm' &&
+          user === (isTest ? 'test@example.com' : 'a@b.test') &&
+          selected === meta.totalItems &&
+          (result === null) === (outcome === 'RUNNING') &&
+          (result === null || names[result.__typename] === outcome);
+        if (!isRight) yield { id, kind, key, outcome, call };
+      }
+      for (const endpoint of exportEndpoints ?? []) {
+        if (endpoint.name !== 'crm') continue;
+        const { failingSince, description, ...rest } = endpoint;
+        const right = { id: 'crm', name: 'crm', url: endpointUrl, headerNames: ['x-own'] };
+        if (!isDeepStrictEqual(rest, right) || !/^(d|k\d+)$/.test(description)) yield { id, endpoint };
+      }
+      const startedAt = records.map(record => record.startedAt);
+      if (startedAt.some((time, index) => time > startedAt[index - 1])) yield { id, what: 'not in order', startedAt };
     }
   },
 
@@ -195,7 +275,10 @@ const rules = {
       const polls = [...grouped(calls, ({ gateway }) => gateway).values()].map(({ length }) => length);
       const [count, other = 0] = polls.sort((one, another) => another - one);
       // A listener of another gateway may read once what it has missed.
-      if (other > 1 || count > most || count < most / 2.5 - 2) yield { topic, polls, most };
+      // No longer than the jobs run.
+      const isOver =
+        topic.endsWith('/jobs') && service.calls.some(({ version, at }) => version && at > quietFrom - 45_000);
+      if (other > 1 || count > most || (!isOver && count < most / 2.5 - 2)) yield { topic, polls, most };
     }
   },
 
@@ -215,15 +298,29 @@ const rules = {
 
   /** An error says what was wrong: each code has its causes, and no request fails without one. */
   *'an error has its cause'(fleet) {
+    const callsOf = grouped(fleet.service.calls, ({ requestId }) => requestId);
+    const refusals = fleet.service.calls.filter(({ refusal }) => refusal);
     for (const request of fleet.clients.requests) {
-      const { kind, at, end, account, text } = request;
+      // Nor is a refusal of its only call kept from it, as far as it is still there.
+      const [{ refusal } = {}, ...others] = callsOf.get(request.id) ?? [];
+      const isTold = request.text.includes(`"code":"${refusal}"`) || isStale(request.text);
+      const isWrite = request.kind === 'write' || request.document === 'embed';
+      if (refusal && request.kind === 'read' && !isWrite && request.isWhole && others.length === 0 && !isTold)
+        yield { ...shown(request), refusal };
+      const { kind, document, at, end, account, text } = request;
       for (const [, code] of text.matchAll(/"code":"(\w+)"/g)) {
         const causes = causesOf[code];
+        // What a success of a write would be, if it says that it failed, is not known.
+        const isUnknown = isWrite && code === 'UPSTREAM_INVALID_RESPONSE';
+        const isRefused = call => (call.refusal === code || isUnknown) && call.at > at - 20_000 && call.at < end;
         const isExplained =
-          causes !== undefined &&
-          (causes.kinds?.test(kind) ||
-            (causes.users && account === 'u') ||
-            fleet.had(causes.faults ?? /^$/, at - 20_000, end));
+          refusals.some(isRefused) ||
+          // Whether it is right is told where the answer is compared.
+          (documents[document]?.refused && !/^(UP|UN|IN)/.test(code)) ||
+          (causes !== undefined &&
+            (causes.kinds?.test(kind) ||
+              (causes.users && account === 'u') ||
+              fleet.had(causes.faults ?? /^$/, at - 20_000, end)));
         if (!isExplained) yield { ...shown(request), code };
       }
     }
@@ -246,12 +343,32 @@ const rules = {
   },
 };
 
+/** What is told of the calls of an export. */
+function endingOf(calls) {
+  const attempts = calls.map(({ mode, answer, milliseconds }) => {
+    if (mode === 'reset') return { status: null, fault: 'BROKEN', words: /could not be reached/ };
+    if (/hang|late/.test(mode)) return { status: null, fault: 'TIMEOUT', words: /15 seconds/, milliseconds: 15_000 };
+    const { status, isOdd } = answer;
+    return { status, fault: null, words: isOdd && new RegExp(`answered ${status}`), milliseconds };
+  });
+  const { answer, mode, body } = calls.at(-1);
+  const counts = { delivered: JSON.parse(body).data.length, matching: JSON.parse(body).meta.totalItems };
+  return { attempts, rest: { ...(/hang|late|reset/.test(mode) ? answers.fail[0] : answer).told, ...counts } };
+}
+
+const isAttempt = (told, { status, fault, words, milliseconds = told.milliseconds }) =>
+  told.status === status &&
+  told.fault === fault &&
+  Math.abs(told.milliseconds - milliseconds) <= 20 &&
+  (words ? words.test(told.explanation) : told.explanation === null);
+
 function grouped(list, nameOf) {
   const groups = new Map();
   for (const each of list) groups.set(nameOf(each), [...(groups.get(nameOf(each)) ?? []), each]);
   return groups;
 }
 
+const endpointUrl = 'http://receiver.test/hook?by={user.name}';
 const isStale = text => text.includes('"stale":true');
 
 /** Each version of a market that a read shows as fresh. */

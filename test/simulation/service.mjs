@@ -24,6 +24,10 @@ function serve(host, name, handle) {
   listen(name, host, socket => server.emit('connection', socket));
 }
 
+const dayMs = 86_400_000;
+/** Of companies and entities: one contains another, or differs only in its case; for one the service cannot search. */
+export const names = ['steel', 'Steel', 'steel works', 'coal', 'coal, raw'];
+
 /** The events of one account. All its updates are numbered, in the order in which the list gets them. */
 class Account {
   events = new Map();
@@ -32,7 +36,11 @@ class Account {
   #latest = 0;
 
   constructor(name, random) {
-    Object.assign(this, { name, order: orders[Math.floor(random() * orders.length)] });
+    const one = list => list[Math.floor(random() * list.length)];
+    Object.assign(this, { name, one, order: one(orders), findsParts: one([true, false]), isLoose: one([true, false]) });
+    // Some are older than what a list shows by default.
+    const [count, apartMs] = [one([0, 1, 5, 120]), one([60_000, dayMs / 2])];
+    for (let left = count; left > 0; left -= 1) this.post(Date.now() - left * apartMs, { lateMs: 1 });
   }
 
   /** A new event, or a new version of one; `lateMs` older than the newest. */
@@ -46,36 +54,170 @@ class Account {
       Math.max(this.#latest - lateMs, 1 + Date.parse(this.events.get(id)?.lastUpdated ?? 0)),
     ).toISOString();
     const number = this.updates.length + 1;
-    this.updates.push({ number, id, lastUpdated, at: now() });
-    const impact = { likelihood: 2, severity: 3, rationale: 'r' };
-    const name = this.updates.length % 2 ? 'steel' : 'coal';
-    const impactedEntities = [{ name, entityType: 'category', mappedFrom: 'x', impact }];
-    this.events.set(id, {
-      _id: id,
-      title: `${this.name} ${number}`,
-      lastUpdated,
-      references: [{ _id: `o-${id}`, title: this.name }],
-      vectorIndex: { anchorText: null, embeddings: [number, 0.5], embeddingsModelName: null },
-      taxonomicMatches: { affectedDatapoints: [], alertTypes: [], impactedEntities },
-    });
+    const event = this.#event(id, number, lastUpdated);
+    this.updates.push({ number, id, lastUpdated, at: now(), event });
+    this.events.set(id, event);
   }
 
+  #event(id, number, lastUpdated) {
+    const { name, one } = this;
+    const anyScore = () => one([0, 1, 2, 3, null]);
+    const shownScore = () => one([2, 3]);
+    const impactOf = score => ({ likelihood: score(), severity: score(), rationale: 'r' });
+    const entity = score => ({ name: one(names), impact: one([1, 1, 1, 1, 1, 0]) ? impactOf(score) : null });
+    return {
+      _id: id,
+      title: `${name} ${number}`,
+      lastUpdated,
+      references: [{ _id: `o-${id}`, title: name, url: one(['https://news.test/1', 'javascript:1', null]) }],
+      relevantEntities: [{ name: one(['acme', 'zeta']), entityType: one(['company', 'planet']), propertySource: null }],
+      vectorIndex: one([null, { anchorText: null, embeddings: [number, 0.5], embeddingsModelName: null }]),
+      taxonomicMatches: {
+        affectedDatapoints: [{ name: one(['price', 'output']), subject: 'x', direction: 'up', quantity: null }],
+        alertTypes: one([[], [{ name: 'strike', similarity: 0.5 }]]),
+        impactedEntities: [entity(one([1, 1, 1, 1, 0]) ? shownScore : anyScore), ...one([[], [entity(anyScore)]])],
+      },
+    };
+  }
+
+  /** The events that a filter selects, as they were at a time, in the order of the list. Times are inclusive, in milliseconds. */
+  select({ from, to, datapoints, alerts, entities, severity = [2, 3], likelihood = [2, 3] }, at = now()) {
+    const today = Date.now() - (Date.now() % dayMs);
+    const [start, end] = [from ?? today - dayMs, to ?? today + dayMs - 1];
+    const plain = text => (this.findsParts ? text.toLowerCase() : text);
+    const isNamed = (name, wanted) => (this.findsParts ? plain(name).includes(plain(wanted)) : name === wanted);
+    const named = (records, wanted) =>
+      wanted === undefined ? records : records.filter(({ name }) => wanted.some(each => isNamed(name, each)));
+    const isWithin = (score, [min, max]) => typeof score === 'number' && score >= min && score <= max;
+    const isScored = ({ impact }) => isWithin(impact?.severity, severity) && isWithin(impact?.likelihood, likelihood);
+    const matches = ({ lastUpdated, taxonomicMatches: { affectedDatapoints, alertTypes, impactedEntities } }) => {
+      const impacted = named(impactedEntities, entities);
+      const time = Date.parse(lastUpdated);
+      return (
+        time >= start &&
+        time <= end &&
+        impacted.length > 0 &&
+        (this.isLoose ? impactedEntities : impacted).some(isScored) &&
+        (datapoints === undefined || named(affectedDatapoints, datapoints).length > 0) &&
+        (alerts === undefined || named(alertTypes, alerts).length > 0)
+      );
+    };
+    const events = new Map(this.updates.filter(update => update.at <= at).map(({ id, event }) => [id, event]));
+    const found = [...events.values()].filter(matches);
+    return this.order(found.sort((one, other) => (one.lastUpdated < other.lastUpdated ? -1 : 1)));
+  }
+
+  /** What the service answers; undefined if it would refuse the query. */
   list(query) {
-    const [from, to] = [query.get('from') ?? '', query.get('to') ?? '9'];
-    const entities = query.get('impactedEntity')?.split(',');
-    const matches = event =>
-      entities === undefined || event.taxonomicMatches.impactedEntities.some(({ name }) => entities.includes(name));
-    const found = [...this.events.values()].filter(
-      event => event.lastUpdated >= from && event.lastUpdated <= to && matches(event),
-    );
-    const sorted = this.order(found.sort((one, other) => (one.lastUpdated < other.lastUpdated ? -1 : 1)));
+    const time = (name, rest) => {
+      const text = query.get(name) ?? undefined;
+      return text && Date.parse(/^[\d-]{10}$/.test(text) ? text + rest : text);
+    };
+    const list = name => query.get(name)?.split(',');
+    const scores = name => [Number(query.get(`min${name}`) ?? 2), Number(query.get(`max${name}`) ?? 3)];
+    const filter = {
+      from: time('from', 'T00:00:00Z'),
+      to: time('to', 'T23:59:59.999Z'),
+      datapoints: list('affectedDatapoint'),
+      alerts: list('alertType'),
+      entities: list('impactedEntity'),
+      severity: scores('Severity'),
+      likelihood: scores('Likelihood'),
+    };
     const [page, size] = [Number(query.get('page')), Number(query.get('pageSize'))];
-    const totalItems = sorted.length;
+    const numbers = [page, size, ...filter.severity, ...filter.likelihood, filter.from ?? 0, filter.to ?? 0];
+    const isKnown = name => known.includes(name);
+    if (!numbers.every(Number.isInteger) || page < 1 || size < 1 || size > 100 || ![...query.keys()].every(isKnown))
+      return undefined;
+    const found = this.select(filter);
+    const totalItems = found.length;
     const meta = { totalItems, totalPages: Math.ceil(totalItems / size), currentPage: page, pageSize: size };
-    const data = sorted.slice((page - 1) * size, page * size);
+    const data = found.slice((page - 1) * size, page * size);
     return { meta: { ...meta, unfilteredTotalItems: this.updates.length }, data };
   }
 }
+
+const known = ['pageSize', 'page', 'from', 'to', 'affectedDatapoint', 'alertType', 'impactedEntity'].concat([
+  'minSeverity',
+  'maxSeverity',
+  'minLikelihood',
+  'maxLikelihood',
+]);
+
+const failed = {
+  __typename: 'ExportFailed',
+  message: 'The export could not be delivered. Please contact your IT support.',
+};
+const delivered = { __typename: 'ExportDelivered', title: 'Taken', messageText: 'ok', redirectUrl: null };
+const rejected = { __typename: 'ExportRejected', title: 'No', messageText: 'why', references: [] };
+const defaultRejected = {
+  ...rejected,
+  title: 'Rejected',
+  messageText: 'The endpoint rejected the export and gave no reason that can be shown.',
+};
+
+/** What the receiver may answer in each mode, and what clients are told of it. `isOdd`: an explanation says what would be right. */
+export const answers = {
+  ok: [
+    { status: 200, body: { title: 'Taken', message: '<b>ok</b>', redirectUrl: null }, told: delivered },
+    {
+      status: 200,
+      body: { title: 'Taken', message: 'ok<br>and <script>x</script>', redirectUrl: 'https://a.test/x' },
+      told: { ...delivered, messageText: 'ok\nand', redirectUrl: 'https://a.test/x' },
+    },
+    { status: 200, body: { title: 'Taken', message: 'ok', redirectUrl: 'javascript:x' }, told: delivered },
+    {
+      status: 200,
+      body: 'done',
+      told: { ...delivered, title: 'Delivered', messageText: 'The endpoint accepted the export.' },
+      isOdd: true,
+    },
+  ],
+  fail: [500, 503, 599].map(status => ({ status, body: {}, told: failed, isOdd: true })),
+  reject: [
+    { status: 422, body: { title: 'No', message: 'why' }, told: rejected },
+    {
+      status: 207,
+      body: {
+        title: 'No',
+        message: 'why',
+        references: [
+          { title: 'r', message: 'm', url: 'http://a.test/', type: 'error' },
+          { message: 'untitled' },
+          { title: 't' },
+        ],
+      },
+      told: {
+        ...rejected,
+        references: [
+          { title: 'r', message: 'm', url: 'http://a.test/', type: 'ERROR' },
+          { title: 't', message: null, url: null, type: 'WARNING' },
+        ],
+      },
+    },
+    { status: 400, body: '', told: defaultRejected, isOdd: true },
+    { status: 410, body: {}, told: defaultRejected, isOdd: true },
+    { status: 302, body: {}, told: failed, isOdd: true },
+    { status: 204, body: '', told: failed, isOdd: true },
+  ],
+};
+
+/** What the service may refuse a call with, and the code of that. */
+const refusedBy = {
+  '400 QUERY_VALIDATION_FAILED': 'BAD_USER_INPUT',
+  '200 QUERY_VALIDATION_FAILED': 'BAD_USER_INPUT',
+  413: 'BAD_USER_INPUT',
+  422: 'BAD_USER_INPUT',
+  '500 UNAUTHORISED': 'UNAUTHENTICATED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  410: 'NOT_FOUND',
+  409: 'CONFLICT',
+  429: 'RATE_LIMITED',
+  418: 'UPSTREAM_INVALID_RESPONSE',
+  200: 'UPSTREAM_INVALID_RESPONSE',
+  '200 INTERNAL_SERVER_ERROR': 'UPSTREAM_UNAVAILABLE',
+};
 
 /** @param note is called for each call. */
 export function startService(seed, note) {
@@ -108,9 +250,15 @@ export function startService(seed, note) {
   /** The reply to a call: a status and a body. */
   function answer(method, url, account, call) {
     const { pathname } = url;
-    if (pathname.endsWith('/sign-in')) return [200, { name: 'Una' }, { 'set-cookie': 'svc=u; Path=/' }];
+    if (pathname.endsWith('/sign-in'))
+      return JSON.parse(call.body).password === 'p'
+        ? [200, { name: 'Una' }, { 'set-cookie': 'svc=u; Path=/' }]
+        : refused(401, 'UNAUTHORISED', 'Wrong password');
     if (account === undefined || account.isRevoked) return refused(401, 'UNAUTHORISED', 'Unknown key');
-    if (pathname.endsWith('/events')) return [200, account.list(url.searchParams)];
+    if (pathname.endsWith('/events')) {
+      const page = account.list(url.searchParams);
+      return page ? [200, page] : refused(400, 'QUERY_VALIDATION_FAILED', 'Invalid parameters');
+    }
     const tokens = { idToken: 'i', accessToken: `${account.name}-session`, refreshToken: 'r', checksum: 'c' };
     if (pathname.endsWith('/session')) return [200, { ...tokens, expiresIn: 60 }];
     const [, observation] = /observation\/(.+)$/.exec(pathname) ?? [];
@@ -129,7 +277,7 @@ export function startService(seed, note) {
     const bodies = {
       jobs: () => ({ metadata: { marketId: market.id }, data: market.jobs[part].map(jobOf) }),
       companies: () => ({
-        data: ['steel', 'coal'].map((each, at) => ({ ...company, domain: `${each}.test`, name: each, score: 2 - at })),
+        data: names.map((each, at) => ({ ...company, domain: `${at}.test`, name: each, score: names.length - at })),
       }),
       esg: () => ({ data: { note: name } }),
       'search-criteria': () => ({ userPrompt: name }),
@@ -160,6 +308,13 @@ export function startService(seed, note) {
     if (trouble === 'error' && host.random() < 0.5) return send(response, 503, { success: false });
     // A write takes its time before it is carried out: reads in between see what was before.
     if (/start|publish|reviews/.test(url.pathname)) await sleep(host.random() * 150);
+    if (trouble === 'refuse') {
+      const all = Object.entries(refusedBy);
+      const [problem, code] = all[Math.floor(host.random() * all.length)];
+      const [status, errorCode = null] = problem.split(' ');
+      call.refusal = code;
+      return send(response, Number(status), { success: false, errorCode, message: 'no' });
+    }
     const [status, content, headers] = answer(request.method, url, account, call);
     const json = JSON.stringify(content);
     if (trouble === 'silent') return undefined;
@@ -186,8 +341,10 @@ export function startService(seed, note) {
     // The connection may be gone by now.
     seen.isAnswered = !response.destroyed && mode === 'ok';
     if (isDelivery && seen.isAnswered && !service.take(seen.key, JSON.parse(body))) return send(response, 500, {});
-    const answer = { title: 'Taken', message: `${mode}<br>and <b>done</b>`, redirectUrl: null };
-    send(response, { fail: 500, reject: 422 }[mode] ?? 200, answer);
+    const all = answers[mode] ?? answers.ok;
+    seen.answer = isDelivery ? all[0] : all[Math.floor(host.random() * all.length)];
+    seen.milliseconds = now() - seen.at;
+    send(response, seen.answer.status, seen.answer.body);
   });
   return service;
 }

@@ -25,7 +25,7 @@ const help = {
   gateway_deprecated_uses_total:
     'Operations that use something deprecated, by its schema coordinate and the name and version of the client, as in gateway_client_requests_total',
   gateway_endpoint_failing_seconds:
-    'For how long an endpoint of a team has taken nothing, the longest of those to which something was sent in the last 15 minutes; 0: all do',
+    'For how long an endpoint of a team has taken nothing, if something was sent to it in the last 15 minutes, by its name as in the log',
   gateway_exports_total: 'Finished exports, by outcome; UNKNOWN: it could not be recorded',
   gateway_held_bytes:
     'Bytes of records that running operations have read, of responses that clients have not received yet, and of what clients have sent',
@@ -102,10 +102,9 @@ export function createMetrics() {
         async collect() {
           const values = await read();
           if (label === undefined) return this.set(values as number);
-          for (const [value, count] of Object.entries(values)) {
-            if (count === undefined) this.remove({ [label]: value });
-            else this.set({ [label]: value }, count);
-          }
+          this.reset();
+          for (const [value, count] of Object.entries(values))
+            if (count !== undefined) this.set({ [label]: value }, count);
         },
       }),
   };

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Counter } from 'prom-client';
 import { timeNow } from '../lib/clock.js';
 import { linesLost } from '../lib/output.js';
+import { minuteMs } from '../lib/time.js';
 import type { Metrics } from './metrics.js';
 import type { Span, Transport } from './operation-info.js';
 import type { Source } from './response-metadata.js';
@@ -34,6 +35,8 @@ const callBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** A clock of another host may differ by so much before the log says so, in milliseconds. */
 const maxClockDifferenceMs = 1_000;
+/** What Redis says counts for so long, in milliseconds: it is asked every five seconds. */
+const redisClockMs = 15_000;
 
 /** What an endpoint of a team did not take counts for so long, in milliseconds. */
 const failingMs = 15 * 60_000;
@@ -46,7 +49,7 @@ const tooMuch = 'Too much at once';
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
 /** The metrics that count events. Each value of a label that is known counts from 0. */
-function createMeters({ counter, counting, gauge, histogram }: Metrics) {
+function createMeters({ counter, counting, gauge, histogram, readGauge }: Metrics) {
   /** By family. Copied at each scrape: to count one with `inc` costs more than to look it up in memory. */
   const lookups = new Map<string, Record<Source, number>>();
   counter('gateway_lookups_total', ['family', 'source'], function () {
@@ -58,6 +61,14 @@ function createMeters({ counter, counting, gauge, histogram }: Metrics) {
     this.reset();
     this.inc(linesLost);
   });
+  /** Since when endpoints have taken nothing. */
+  const failing = new LRUCache<string, number>({ max: maxFailing, ttl: failingMs });
+  const secondsOf = ([name, since]: readonly [string, number]) => [name, (timeNow() - since) / 1_000];
+  const readFailing = () => Object.fromEntries([...failing.entries()].map(secondsOf));
+  readGauge('gateway_endpoint_failing_seconds', readFailing, 'name');
+  /** In seconds, by the label of the other clock, as long as it is known. */
+  const clocks = new LRUCache<string, number>({ max: 2, ttl: minuteMs, perf: performance });
+  readGauge('gateway_clock_difference_seconds', () => Object.fromEntries(clocks.entries()), 'clock');
   const listeners = gauge('gateway_live_listeners', ['transport']);
   for (const transport of ['websocket', 'sse', 'multipart']) listeners.set({ transport }, 0);
   return {
@@ -67,9 +78,10 @@ function createMeters({ counter, counting, gauge, histogram }: Metrics) {
     deprecatedUses: counter('gateway_deprecated_uses_total', ['coordinate', 'client']),
     calls: histogram('gateway_upstream_call_seconds', callBuckets, ['family', 'outcome', 'status']),
     lookups,
+    failing,
+    clocks,
     cachedResponses: counting('gateway_response_cache_hits_total', 'tier', ['memory', 'redis', 'flight']),
-    redisFaults: counting('gateway_redis_faults_total', 'command'),
-    clocks: gauge('gateway_clock_difference_seconds', ['clock']),
+    redisFaults: counting<string>('gateway_redis_faults_total', 'command', ['connect']),
     reloads: gauge('gateway_reload_success', ['file']),
     reloadTimes: gauge('gateway_reload_timestamp_seconds', ['file']),
     pollers: gauge('gateway_live_pollers'),
@@ -89,11 +101,6 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
   const { requests, requestTimes, clientRequests, deprecatedUses, calls, lookups, ...meters } = createMeters(metrics);
   /** Nothing but the time without another refusal tells that it is over. */
   const calm: Partial<Record<ShedReason, NodeJS.Timeout>> = {};
-  /** Since when endpoints have taken nothing. */
-  const failing = new LRUCache<string, number>({ max: maxFailing, ttl: failingMs });
-  metrics.readGauge('gateway_endpoint_failing_seconds', () =>
-    Math.max(0, ...[...failing.values()].map(since => (timeNow() - since) / 1_000)),
-  );
   return {
     warn,
     works,
@@ -145,7 +152,8 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     },
     /** @param milliseconds by which the clock of this host is ahead of another one. */
     clockOf(other: 'Redis' | 'the service', milliseconds: number) {
-      meters.clocks.set({ clock: other === 'Redis' ? 'redis' : 'service' }, milliseconds / 1_000);
+      if (other === 'Redis') meters.clocks.set('redis', milliseconds / 1_000, { ttl: redisClockMs });
+      else meters.clocks.set('service', milliseconds / 1_000);
       const seconds = Math.round(Math.abs(milliseconds) / 1_000);
       const subject = `Clock of ${other}`;
       if (Math.abs(milliseconds) <= maxClockDifferenceMs) works(subject);
@@ -171,12 +179,12 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     exported: meters.exported,
     /** An endpoint of a team took a call. */
     endpointWorks(name: string) {
-      failing.delete(name);
+      meters.failing.delete(name);
       works(name);
     },
     /** An endpoint of a team did not take a call, nor any since a time. */
     endpointFails(name: string, since: string, words: string) {
-      failing.set(name, Date.parse(since));
+      meters.failing.set(name, Date.parse(since));
       warn(name, words);
     },
   };

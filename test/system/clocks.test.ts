@@ -81,6 +81,21 @@ describe.each([2 * hour, 25 * hour, -2 * hour, 80])('a gateway whose clock is wr
   });
 });
 
+test('says nothing of the clock of a Redis that is away', async () => {
+  const own = await startRedis();
+  try {
+    const wrong = await startAhead(300, { REDIS_URL: own.url });
+    const known = async () => (await counted(wrong.url, 'gateway_clock_difference_seconds', { clock: 'redis' })) !== 0;
+    await until(known);
+    own.pause();
+    await until(async () => !(await known()));
+    own.resume();
+    await until(known);
+  } finally {
+    await own.stop();
+  }
+});
+
 describe('what is cached', () => {
   /** Of a market of its own for each case: the gateways of all share one Redis. */
   const jobs = ({ url }: Running, market = 3) => ask(`${url}/graphql`, `{ market(id: ${market}) { jobs { id } } }`);

@@ -1,10 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { text } from 'node:stream/consumers';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { parse } from 'yaml';
@@ -39,14 +42,33 @@ const dashboardQueries: string[] = dashboard.panels.flatMap((panel: { targets: {
 );
 const expressions = [...dashboardQueries, ...rules.map(({ expr }) => expr)];
 
-/** Which of these alerts a real Alertmanager with our configuration holds back, while all of them fire. */
-async function hiddenByAlertmanager(fired: Record<string, string>[]): Promise<Record<string, string>[]> {
+interface SentAlert {
+  readonly labels: Record<string, string>;
+  readonly status: string;
+}
+
+/**
+ * Runs a real Alertmanager with our configuration, but for its times, which are a second.
+ * @param use gets its address and what it has sent to its receivers, each a list of alerts.
+ */
+async function withAlertmanager<T>(use: (url: string, sent: SentAlert[][]) => Promise<T>): Promise<T> {
   const own = await mkdtemp(join(tmpdir(), 'alertmanager-'));
   const address = await freeAddress();
+  const sent: SentAlert[][] = [];
+  const receiver = createServer(async (request, response) => {
+    sent.push(JSON.parse(await text(request)).alerts);
+    response.end();
+  }).listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+  const { port } = receiver.address() as AddressInfo;
+  const configuration = read(`${folder}/alertmanager.yml`)
+    .replaceAll('127.0.0.1:9099', `127.0.0.1:${port}`)
+    .replaceAll(/(group_(?:wait|interval)): \w+/g, '$1: 1s');
+  await writeFile(join(own, 'alertmanager.yml'), configuration);
   const child = spawn(
     'prometheus-alertmanager',
     [
-      `--config.file=${folder}/alertmanager.yml`,
+      `--config.file=${own}/alertmanager.yml`,
       `--storage.path=${own}`,
       `--web.listen-address=${address}`,
       '--cluster.listen-address=',
@@ -54,21 +76,32 @@ async function hiddenByAlertmanager(fired: Record<string, string>[]): Promise<Re
     { stdio: 'ignore' },
   );
   const exit = once(child, 'exit');
-  const url = `http://${address}/api/v2/alerts`;
   try {
     await until(async () => (await fetch(`http://${address}/-/ready`).catch(() => undefined))?.ok === true);
-    const body = JSON.stringify(fired.map(labels => ({ labels })));
-    await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    return await use(`http://${address}/api/v2/alerts`, sent);
+  } finally {
+    child.kill('SIGTERM');
+    await exit;
+    receiver.close();
+    await rm(own, { recursive: true });
+  }
+}
+
+const fire = (url: string, alerts: object[]) =>
+  fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(alerts) });
+
+/** Which of these alerts Alertmanager holds back, while all of them fire. */
+const hiddenByAlertmanager = (fired: Record<string, string>[]) =>
+  withAlertmanager(async url => {
+    await fire(
+      url,
+      fired.map(labels => ({ labels })),
+    );
     const read = async (): Promise<{ labels: Record<string, string>; status: { inhibitedBy: string[] } }[]> =>
       JSON.parse(await (await fetch(url)).text());
     await until(read, all => all.length === fired.length);
     return (await read()).filter(({ status }) => status.inhibitedBy.length > 0).map(({ labels }) => labels);
-  } finally {
-    child.kill('SIGTERM');
-    await exit;
-    await rm(own, { recursive: true });
-  }
-}
+  });
 
 let redis: RedisServer;
 let gateway: TestGateway;
@@ -187,6 +220,32 @@ describe('the alerts', () => {
       'LatencyBudgetFast',
       'LatencyBudgetSlow',
     ]);
+  });
+
+  test('are sent once each, and once more when they end, whatever fires beside them', async () => {
+    const ticket = (alertname: string, more: object) => ({ alertname, job: 'gateway', severity: 'ticket', ...more });
+    const all = [
+      ticket('RedisFaults', { instance: 'one' }),
+      ticket('RedisFaults', { instance: 'two' }),
+      ticket('ServiceFailing', { family: 'events' }),
+      ticket('ServiceFailing', { family: 'markets' }),
+    ];
+    await withAlertmanager(async (url, sent) => {
+      const told = () => sent.flat().map(({ labels, status }) => ({ labels, status }));
+      for (const [index] of all.entries()) {
+        await fire(
+          url,
+          all.slice(0, index + 1).map(labels => ({ labels })),
+        );
+        await until(() => told().some(({ labels }) => isDeepStrictEqual(labels, all[index])));
+      }
+      for (const [index, labels] of all.entries()) {
+        await fire(url, [{ labels, endsAt: new Date().toISOString() }]);
+        await until(() => told().filter(({ status }) => status === 'resolved').length > index);
+      }
+      const once = (status: string) => all.map(labels => ({ labels, status }));
+      expect(told()).toEqual([...once('firing'), ...once('resolved')]);
+    });
   });
 });
 

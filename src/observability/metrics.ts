@@ -59,8 +59,8 @@ const help = {
   gateway_untrusted_documents_total:
     'Operations that PERSISTED_DOCUMENTS_MODE=only would have refused, counted in mode log',
   gateway_upstream_call_seconds: 'Duration of calls to the service, by endpoint family, outcome and status',
-  gateway_upstream_drift_total:
-    'Fields, records and whole responses (by family) that differ from the specification of the service',
+  gateway_upstream_drift_total: 'Fields and records that differ from the specification of the service',
+  gateway_upstream_unreadable_total: 'Responses of the service of which nothing could be used, such as HTML, by family',
   nodejs_eventloop_lag_max_seconds: 'The longest delay of the event loop in the last one to two minutes',
 };
 type MetricName = keyof typeof help;

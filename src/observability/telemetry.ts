@@ -91,6 +91,7 @@ function createMeters({ counter, counting, gauge, histogram, readGauge }: Metric
     unenforced: counter('gateway_rate_limit_unenforced_total'),
     refusals: counting('gateway_shed_total', 'reason', shedReasons),
     drift: counting('gateway_upstream_drift_total', 'field'),
+    unreadable: counting('gateway_upstream_unreadable_total', 'family'),
     malformed: counting('gateway_redis_malformed_total', 'what', malformedKinds),
     exported: counting('gateway_exports_total', 'outcome', ['DELIVERED', 'REJECTED', 'FAILED', 'UNKNOWN']),
   };
@@ -139,6 +140,7 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     },
     responseCacheHit: meters.cachedResponses,
     drift: meters.drift,
+    unreadable: meters.unreadable,
     /** A command failed, or was not tried. @param error from Redis or its client; the log describes it. */
     redisFault(command: string, error: unknown) {
       meters.redisFaults(command);

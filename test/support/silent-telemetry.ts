@@ -12,6 +12,7 @@ export const silentTelemetry: Telemetry = {
   lookup() {},
   responseCacheHit() {},
   drift() {},
+  unreadable() {},
   redisFault() {},
   redisWorks() {},
   clockOf() {},

@@ -501,7 +501,8 @@ test('warns once for each cause of failure of the service, and counts bodies tha
   expect(other.warnings()).toEqual([
     'UPSTREAM_BASE_URL: the answer is not HTTP (HTTPParserError); requests that need it fail. Check host and port, and whether the server expects https',
   ]);
-  expect(await counted(gateway.url, 'gateway_upstream_drift_total', { field: 'events' })).toBe(2);
+  expect(await counted(gateway.url, 'gateway_upstream_unreadable_total', { family: 'events' })).toBe(2);
+  expect(await counted(gateway.url, 'gateway_upstream_drift_total')).toBe(0);
 });
 
 test.each([

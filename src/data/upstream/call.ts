@@ -275,7 +275,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     // A status that the service does not document is in the log already.
     if (error instanceof UpstreamInvalidResponse && error.upstream?.status == null) {
       const { address, family } = this.#request;
-      deps.telemetry.drift(family);
+      deps.telemetry.unreadable(family);
       deps.telemetry.warn(addressVariables[address], `${error.message}; ${requestsFail}`, family);
     }
     calls.receiver.reject(this.#index, error);

@@ -29,7 +29,7 @@ const writes = {
 const ending = `__typename ... on ExportEnding { exportId delivered matching attempts { status fault milliseconds explanation } }
   ... on ExportDelivered { title messageText redirectUrl } ... on ExportRejected { title messageText references { title message url type } }
   ... on ExportFailed { message }`;
-const record = `id outcome isTest marketId endpointName user idempotencyKey selected sent startedAt retryOf { id } attempts { status fault } result { ${ending} }`;
+const record = `id outcome isTest marketId endpointName user idempotencyKey selected sent startedAt finishedAt attempts { status fault } result { ${ending} }`;
 const exporting = {
   send: `mutation ($market: ID!, $key: String!) { exportMarketToEndpoint(input: { marketId: $market, endpoint: "crm", companies: { matching: {} }, idempotencyKey: $key,
     onBehalfOf: { name: $key, email: "a@b.test" } }) { ${ending} } }`,
@@ -40,9 +40,8 @@ const exporting = {
   rotate: 'mutation { rotateExportEndpointSecret(input: { endpoint: "crm" }) { signingSecret } }',
   register: `mutation { registerExportEndpoint(input: { name: "crm", url: "http://receiver.test/hook?by={user.name}", description: "d",
     headers: [{ name: "x-own", value: "mine" }] }) { signingSecret } }`,
-  forbidden:
-    'mutation { registerExportEndpoint(input: { name: "inside", url: "http://inside.test/", description: "d" }) { endpoint { name } } }',
-  list: `{ exportEndpoints { id name url description headerNames failingSince } exports(first: 100, filter: { endpoint: "crm" }) { totalCount nodes { ${record} } } }`,
+  list: `{ exportEndpoints { id name url description headerNames failingSince } exports(first: 100, filter: { endpoint: "crm" }) { nodes { ${record} } }
+    failed: exports(first: 100, filter: { outcome: FAILED }) { nodes { id } } ofMarket: exports(first: 3, filter: { marketId: 1 }) { totalCount nodes { id } } }`,
   read: `query ($key: String!) { export(by: { idempotencyKey: $key }) { ${record} } }`,
 };
 
@@ -188,7 +187,9 @@ export class Clients {
     const ask = (each, variables) =>
       this.ask(gateway, `export ${each}`, exporting[each], variables, this.credential('a'));
     const learn = ({ body }) =>
-      Object.values(body?.data ?? {}).map(found => found?.signingSecret && this.secrets.push(found.signingSecret));
+      Object.values(body?.data ?? {}).map(
+        found => found?.signingSecret && this.secrets.push({ secret: found.signingSecret, at: now() }),
+      );
     if (this.secrets.length === 0) learn(await ask('register', {}));
     const id = what === 'retry' ? (await ask('read', { key })).body?.data?.export?.id : undefined;
     if (what === 'retry' && id === undefined) return;

@@ -9,18 +9,14 @@ export const rulesOfFairWeather = {
       const { kind, at, end, account, document, hasLeft, isWhole, status, text, body } = request;
       if (/stream|signOut|watch/.test(kind) || hasLeft || !fleet.isFair(at, end) || account === 'u') continue;
       const codes = body?.errors?.map(({ extensions }) => extensions.code) ?? [];
-      const isForbidden = kind === 'export forbidden';
       const isBusy = /write|export/.test(kind) && codes.every(code => code === 'CONFLICT' || code === 'RATE_LIMITED');
       // A Redis that lost its data has lost the endpoint.
       const isLost = codes.join() === 'NOT_FOUND' && fleet.had(/redis(FailsOver|IsFlushed|Evicts)/, 0, at);
-      const isRefused = isForbidden
-        ? codes.join() === 'BAD_USER_INPUT'
-        : isBusy || (isLost && kind.startsWith('export'));
+      const isRefused = isBusy || (isLost && kind.startsWith('export')) || documents[document]?.refused;
       const isQuick = end - at <= 2_500 || kind.startsWith('export');
       const inParts = text.includes('"hasNext":false') && !text.includes('"errors"');
       const hasAll = documents[document]?.accept ? inParts : body?.data !== undefined;
-      const isWrong = (codes.length > 0 || isForbidden) && !isRefused && !documents[document]?.refused;
-      if (!isWhole || status !== 200 || !hasAll || !isQuick || isWrong) yield shown(request);
+      if (!isWhole || status !== 200 || !hasAll || !isQuick || (codes.length > 0 && !isRefused)) yield shown(request);
     }
   },
 

@@ -53,7 +53,7 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
       Object.assign(step, {
         key: `k${below(12)}`,
         isAgain: random() < 0.3,
-        what: pick(['send', 'send', 'retry', 'test', 'update', 'rotate', 'list', 'forbidden']),
+        what: pick(['send', 'send', 'retry', 'test', 'update', 'rotate', 'list']),
       });
     if (step.do === 'listen') step.isFromEnd = random() < 0.2;
     steps.push(step);

@@ -137,63 +137,44 @@ class Account {
   }
 }
 
-const known = ['pageSize', 'page', 'from', 'to', 'affectedDatapoint', 'alertType', 'impactedEntity'].concat([
-  'minSeverity',
-  'maxSeverity',
-  'minLikelihood',
-  'maxLikelihood',
-]);
+const known =
+  'pageSize page from to affectedDatapoint alertType impactedEntity minSeverity maxSeverity minLikelihood maxLikelihood'.split(
+    ' ',
+  );
 
-const failed = {
-  __typename: 'ExportFailed',
-  message: 'The export could not be delivered. Please contact your IT support.',
-};
+const genericFailure = 'The export could not be delivered. Please contact your IT support.';
+const unexplained = 'The endpoint rejected the export and gave no reason that can be shown.';
+const failed = { __typename: 'ExportFailed', message: genericFailure };
 const delivered = { __typename: 'ExportDelivered', title: 'Taken', messageText: 'ok', redirectUrl: null };
 const rejected = { __typename: 'ExportRejected', title: 'No', messageText: 'why', references: [] };
-const defaultRejected = {
-  ...rejected,
-  title: 'Rejected',
-  messageText: 'The endpoint rejected the export and gave no reason that can be shown.',
-};
+const defaultDelivered = { ...delivered, title: 'Delivered', messageText: 'The endpoint accepted the export.' };
+const defaultRejected = { ...rejected, title: 'Rejected', messageText: unexplained };
+const reference = { title: 'r', message: 'm', url: 'http://a.test/', type: 'error' };
+const toldReferences = [
+  { ...reference, type: 'ERROR' },
+  { title: 't', message: null, url: null, type: 'WARNING' },
+];
+const url = 'https://a.test/x';
 
 /** What the receiver may answer in each mode, and what clients are told of it. `isOdd`: an explanation says what would be right. */
 export const answers = {
   ok: [
-    { status: 200, body: { title: 'Taken', message: '<b>ok</b>', redirectUrl: null }, told: delivered },
     {
       status: 200,
-      body: { title: 'Taken', message: 'ok<br>and <script>x</script>', redirectUrl: 'https://a.test/x' },
-      told: { ...delivered, messageText: 'ok\nand', redirectUrl: 'https://a.test/x' },
+      body: { title: 'Taken', message: '<b>ok</b>', redirectUrl: url },
+      told: { ...delivered, redirectUrl: url },
     },
+    { status: 200, body: { title: 'Taken', message: 'ok<br><script>x</script>', redirectUrl: null }, told: delivered },
     { status: 200, body: { title: 'Taken', message: 'ok', redirectUrl: 'javascript:x' }, told: delivered },
-    {
-      status: 200,
-      body: 'done',
-      told: { ...delivered, title: 'Delivered', messageText: 'The endpoint accepted the export.' },
-      isOdd: true,
-    },
+    { status: 200, body: 'done', told: defaultDelivered, isOdd: true },
   ],
   fail: [500, 503, 599].map(status => ({ status, body: {}, told: failed, isOdd: true })),
   reject: [
     { status: 422, body: { title: 'No', message: 'why' }, told: rejected },
     {
       status: 207,
-      body: {
-        title: 'No',
-        message: 'why',
-        references: [
-          { title: 'r', message: 'm', url: 'http://a.test/', type: 'error' },
-          { message: 'untitled' },
-          { title: 't' },
-        ],
-      },
-      told: {
-        ...rejected,
-        references: [
-          { title: 'r', message: 'm', url: 'http://a.test/', type: 'ERROR' },
-          { title: 't', message: null, url: null, type: 'WARNING' },
-        ],
-      },
+      body: { title: 'No', message: 'why', references: [reference, { message: 'untitled' }, { title: 't' }] },
+      told: { ...rejected, references: toldReferences },
     },
     { status: 400, body: '', told: defaultRejected, isOdd: true },
     { status: 410, body: {}, told: defaultRejected, isOdd: true },

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, jest, test } from '@jest/globals';
+import { hashOfKey } from '../../src/auth/credentials.js';
 import { blocksOf } from '../support/guide.js';
 import { buildProgram } from '../support/program.js';
 
@@ -19,7 +20,7 @@ set -euo pipefail
 trap '[ $? = 0 ] || journalctl >&2' EXIT
 ip link set lo up
 cp --archive /etc "$STATE/etc" && mount --bind "$STATE/etc" /etc
-for folder in /opt /run /var/lib/redis /var/log/redis /var/lib/prometheus; do mount -t tmpfs tmpfs "$folder"; done
+for folder in /opt /run /usr/local/sbin /var/lib/redis /var/log/redis /var/lib/prometheus; do mount -t tmpfs tmpfs "$folder"; done
 chown redis:redis /var/lib/redis /var/log/redis
 rm --force /etc/redis/*
 node "$PROGRAM/sandbox/main.js" --port 4010 > "$STATE/sandbox.log" 2>&1 &
@@ -89,18 +90,34 @@ journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 2
       const commands = blocksOf('docs/linux.md').map(({ text }) =>
         text.replaceAll('https://service.example.com', 'http://127.0.0.1:4010'),
       );
+      // As an operator has them at night: in any folder, with the variables that the page sets.
+      const named = ['docs/operators.md', 'docs/runbooks/README.md'].flatMap(page => blocksOf(page));
+      const elsewhere = named.flatMap(({ text }) => (/"\$(ADMIN|PROMETHEUS)\//.test(text) ? [text] : []));
       const upgrade = commands.findIndex(command => command.includes('roll.sh'));
       const script = [
         machine,
         ...commands.slice(0, upgrade),
         before,
         ...commands.slice(upgrade),
+        'cd /',
+        ...elsewhere,
+        'gateway hash-key key-of-a-partner',
+        'gateway check-config > "$STATE/config"',
+        `(! gateway nothing 2> "$STATE/nothing")`,
+        `journalctl --unit 'gateway@*' --since -10min --output cat > "$STATE/log"`,
+        'cd - > /dev/null',
         "echo '---'",
         after,
       ].join('\n');
       const child = spawn('unshare', [...apart, 'bash', '-c', script], {
         cwd: checkout,
-        env: { PATH: `${stubs}:${process.env.PATH}:/usr/sbin`, HOME: own, STATE, SYSTEMCTL_STATE: STATE, PROGRAM },
+        env: {
+          PATH: `${stubs}:${process.env.PATH}:/usr/sbin:/usr/local/sbin`,
+          HOME: own,
+          STATE,
+          SYSTEMCTL_STATE: STATE,
+          PROGRAM,
+        },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
       const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
@@ -120,6 +137,8 @@ journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 2
       for (const line of [
         'Purged everything',
         'Signed with the first SESSION_SECRET: the endpoints and exports of 1 of 1 teams',
+        '{"logLevel":"info"}',
+        hashOfKey('key-of-a-partner'),
       ])
         expect(printed).toContain(line);
     } finally {

@@ -2,7 +2,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { CriticalityLevel, DiffRule, diff } from '@graphql-inspector/core';
 import { makeExecutableSchema } from '@graphql-tools/schema';
-import { buildSchema, printSchema } from 'graphql';
+import { printSchemaWithDirectives } from '@graphql-tools/utils';
+import { buildSchema } from 'graphql';
 
 // The promise to clients: what was released, and which breaks of it are declared. Run in the project's folder.
 const released = 'docs/schema.released.graphql';
@@ -17,12 +18,12 @@ if (faults.length > 0) {
   process.stderr.write(`${faults.join('\n')}\n`);
   process.exitCode = 1;
 } else if (values.release) {
-  writeFileSync(released, `${printSchema(schema)}\n`);
+  writeFileSync(released, `${printSchemaWithDirectives(schema).replace(/(?<!directive) @cost\([^)]*\)/g, '')}\n`);
   const today = new Date().toISOString().slice(0, 10);
   if (declarations() !== '') writeFileSync(changes, text.replace(unreleased, `${unreleased}\n## ${today}\n`));
 }
 
-/** What a field costs is no promise: without its applied directives the SDL does not change with it. */
+/** What a field costs is no promise: the released SDL has its directives but those. */
 function currentSchema() {
   const files = readdirSync('schema').filter(file => file.endsWith('.graphql'));
   return makeExecutableSchema({ typeDefs: files.sort().map(file => readFileSync(`schema/${file}`, 'utf8')) });

@@ -96,6 +96,12 @@ test('every operation of the guides, examples, console and tools is one of the r
   for (const parts of whole) expect(validate(released, concatAST(parts), rules)).toEqual([]);
 });
 
+test('the released schema says, as the schema does, which fields are null only with an error', () => {
+  const sources = readdirSync('schema').map(file => read(`schema/${file}`));
+  const marksIn = (text: string) => text.match(/@semanticNonNull(?!\()|@semanticNonNull\(levels: \[/g)?.length;
+  expect(marksIn(read('docs/schema.released.graphql'))).toBe(marksIn(sources.join('\n')));
+});
+
 test('every guide, example and tool that lists events says of which time, and with which scores', () => {
   // The console lists what its reader chooses.
   const guides = ['README.md', ...['frontends', 'partners', 'reference'].map(name => `docs/${name}.md`)];

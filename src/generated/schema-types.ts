@@ -1728,8 +1728,8 @@ export type SearchCriteria = {
 };
 
 /**
- * Search criteria for a discovery. It has every member of `SearchCriteria`, so you can send back what you read. The gateway does not send
- * members that are null or left out.
+ * Search criteria for a discovery. It has every member of `SearchCriteria`, so you can send back what you read: the service may refuse criteria that lack
+ * some. The gateway does not send members that are null or left out.
  */
 export type SearchCriteriaInput = {
   /** Additional fields, sent to the service as they are. Must not contain the name of another member. */

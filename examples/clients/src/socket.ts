@@ -4,12 +4,23 @@ import { session } from './session-state.js';
 const unauthorized = 4401;
 const forbidden = 4403;
 
+let silence: NodeJS.Timeout | number | undefined;
+
 const connection = createClient({
   url: 'wss://gateway.example/graphql',
   // By default, it gives up after five attempts or a failed connection, and the waits have no limit.
   retryAttempts: Number.POSITIVE_INFINITY,
   shouldRetry: problem => codeOf(problem) !== forbidden,
   retryWait: retries => sleep(Math.min(1_000 * 2 ** retries, 30_000) * (0.5 + Math.random() / 2)),
+  // A network that is gone says nothing: a ping without a pong ends the connection.
+  keepAlive: 10_000,
+  on: {
+    ping: received => {
+      if (!received) silence = setTimeout(() => connection.terminate(), 5_000);
+    },
+    pong: received => received && clearTimeout(silence),
+    closed: () => clearTimeout(silence),
+  },
 });
 
 interface Updates {

@@ -25,64 +25,56 @@ export interface StreamFormat {
   readonly goingAway: string;
 }
 
-export type HttpStreams = ReturnType<typeof createHttpStreams>;
-
-/** The responses that are streams, of every format. */
-export function createHttpStreams(subscriptions: Subscriptions) {
+/** Answers a request with the results of its operation. @throws RateLimited, and as `Authentication.authenticate` does. */
+export function answerWithStream(
+  subscriptions: Subscriptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  format: StreamFormat,
+  read: (operationInfo: OperationInfo, claim: Claim) => Promise<Operation>,
+): void {
   const { authentication, budget } = subscriptions.deps;
-  const open = new Set<ReturnType<typeof createHttpStream>>();
-
-  /** Answers a request with the results of its operation. @throws RateLimited, and as `Authentication.authenticate` does. */
-  function answer(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    format: StreamFormat,
-    read: (operationInfo: OperationInfo, claim: Claim) => Promise<Operation>,
-  ): void {
-    const identity = authentication.authenticate(authentication.handshakeOf(request));
-    const head = budget.claim(identity);
-    head.reserve(bytesOfValue(request.raw.rawHeaders) + bytesOfValue(request.url));
-    const leave = subscriptions.enter(identity);
-    const disconnect = () => {
-      head.release();
-      leave();
-    };
-    reply.headers({
-      'content-type': format.contentType,
-      'cache-control': 'no-store, no-transform',
-      // The end of the stream ends the connection too; a closing server would wait for it otherwise.
-      connection: 'close',
-      // Proxies such as nginx would buffer the stream otherwise.
-      'x-accel-buffering': 'no',
-    });
-    reply.hijack();
-    // The client has hung up meanwhile.
-    if (reply.raw.destroyed) {
-      disconnect();
-      return;
-    }
-    const state = stateOf(request.raw);
-    state.release();
-    const { operation: operationInfo } = state;
-    operationInfo.transport = format.transport;
-    // The hooks of the server have set CORS and security headers, as for any other response.
-    state.copyHeaders();
-    reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
-    const stream = createHttpStream(reply.raw, format, subscriptions, identity, operationInfo, disconnect);
-    open.add(stream);
-    state.whenClosed(() => {
-      open.delete(stream);
-      stream.closed();
-    });
-    void stream.run(async claim => {
-      const operation = await read(operationInfo, claim);
-      request.body = undefined;
-      state.dropBody();
-      return operation;
-    });
+  const identity = authentication.authenticate(authentication.handshakeOf(request));
+  const head = budget.claim(identity);
+  head.reserve(bytesOfValue(request.raw.rawHeaders) + bytesOfValue(request.url));
+  const leave = subscriptions.enter(identity);
+  const disconnect = () => {
+    head.release();
+    leave();
+  };
+  reply.headers({
+    'content-type': format.contentType,
+    'cache-control': 'no-store, no-transform',
+    // The end of the stream ends the connection too; a closing server would wait for it otherwise.
+    connection: 'close',
+    // Proxies such as nginx would buffer the stream otherwise.
+    'x-accel-buffering': 'no',
+  });
+  reply.hijack();
+  // The client has hung up meanwhile.
+  if (reply.raw.destroyed) {
+    disconnect();
+    return;
   }
-
-  return { open, answer };
+  const state = stateOf(request.raw);
+  state.release();
+  const { operation: operationInfo } = state;
+  operationInfo.transport = format.transport;
+  // The hooks of the server have set CORS and security headers, as for any other response.
+  state.copyHeaders();
+  reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
+  const stream = createHttpStream(reply.raw, format, subscriptions, identity, operationInfo, disconnect);
+  subscriptions.open.add(stream);
+  state.whenClosed(() => {
+    subscriptions.open.delete(stream);
+    stream.closed();
+  });
+  void stream.run(async claim => {
+    const operation = await read(operationInfo, claim);
+    request.body = undefined;
+    state.dropBody();
+    return operation;
+  });
 }
 
 /** One response that carries the results of one operation until it ends. */

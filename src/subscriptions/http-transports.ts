@@ -5,7 +5,7 @@ import { jsonValueOf } from '../graphql/limits/bounds.js';
 import { stateOf } from '../http/request-state.js';
 import { Refused } from '../http/web-safety.js';
 import { requestedReports } from '../observability/response-metadata.js';
-import type { HttpStreams, StreamFormat } from './http-stream.js';
+import { answerWithStream, type StreamFormat } from './http-stream.js';
 import { type OperationRequest, operationRequest } from './operation.js';
 import type { Subscriptions } from './subscriptions.js';
 
@@ -21,22 +21,17 @@ const serverSentEvents: StreamFormat = {
   goingAway: '',
 };
 
-/** Serves GraphQL over Server-Sent Events at `path`: POST, and GET for queries and subscriptions. */
-export function registerSse(
-  app: FastifyInstance,
-  path: string,
-  subscriptions: Subscriptions,
-  streams: HttpStreams,
-): void {
+/** Serves GraphQL over Server-Sent Events at `/graphql/stream`: POST, and GET for queries and subscriptions. */
+export function registerSse(app: FastifyInstance, subscriptions: Subscriptions): void {
   app.route({
-    url: path,
+    url: '/graphql/stream',
     method: ['GET', 'POST'],
     exposeHeadRoute: false,
     async handler(request, reply) {
       if (!(request.headers.accept ?? '').includes('text/event-stream')) {
         throw new Refused(406, 'Accept must include text/event-stream');
       }
-      streams.answer(request, reply, serverSentEvents, async (operationInfo, claim) => {
+      answerWithStream(subscriptions, request, reply, serverSentEvents, async (operationInfo, claim) => {
         const lastEventId = (request.headers['last-event-id'] as string | undefined) || undefined;
         const read = await subscriptions.read(stateOf(request.raw), readRequest(request), operationInfo, claim);
         const reports = requestedReports(request.headers, subscriptions.deps.explains);
@@ -69,20 +64,15 @@ const multipart: StreamFormat = {
 const acceptsMultipart = (accept = '') => /multipart\/mixed\s*;[^,]*\bsubscriptionSpec="?1\.0\b/i.test(accept);
 
 /**
- * Answers subscriptions that are sent to `path` with POST, if the client accepts multipart subscriptions. Everything else goes to the route itself, also
+ * Answers subscriptions that are sent to `/graphql` with POST, if the client accepts multipart subscriptions. Everything else goes to the route itself, also
  * what cannot be read: it is answered with the errors and the status of any other request.
  */
-export function registerMultipart(
-  app: FastifyInstance,
-  path: string,
-  subscriptions: Subscriptions,
-  streams: HttpStreams,
-): void {
+export function registerMultipart(app: FastifyInstance, subscriptions: Subscriptions): void {
   app.addHook('preHandler', (request, reply, done) => {
-    const isHere = request.method === 'POST' && request.routeOptions.url === path;
+    const isHere = request.method === 'POST' && request.routeOptions.url === '/graphql';
     if (!isHere || !acceptsMultipart(request.headers.accept)) return done();
     const answer = (operation: Awaited<ReturnType<typeof subscriptionIn>>) => {
-      if (operation !== undefined) streams.answer(request, reply, multipart, async () => operation);
+      if (operation !== undefined) answerWithStream(subscriptions, request, reply, multipart, async () => operation);
     };
     subscriptionIn(request)
       .then(answer)

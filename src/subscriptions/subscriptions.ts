@@ -51,11 +51,20 @@ interface SubscriptionsDeps extends SubscriptionOptions, Pick<Services, 'telemet
   readonly bounds: SubscriptionBounds;
 }
 
+/** A connection or a response, while results can go to its client. */
+interface OpenConnection {
+  /** Lets its client know that the connection is alive, and finds out whether the client is. */
+  heartbeat(): void;
+  /** Ends it, once its queries and mutations have ended. */
+  leave(): void;
+}
+
 /** What the transports share: connections are counted here, and equal subscriptions meet. */
 export class Subscriptions {
   readonly deps: SubscriptionsDeps;
   /** Whether the gateway ends: then each connection that opens leaves at once. */
   isDraining = false;
+  readonly open = new Set<OpenConnection>();
   readonly #executions = new Map<string, SharedExecution>();
   readonly #connections = new Map<Scope, number>();
 

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { sharedRun } from '../lib/run.js';
 import { createExecutor } from './executor.js';
-import { createHttpStreams } from './http-stream.js';
 import { registerMultipart, registerSse } from './http-transports.js';
 import { inSlices } from './shared-execution.js';
 import { defaultBounds, type SubscriptionOptions, Subscriptions } from './subscriptions.js';
@@ -17,17 +16,15 @@ export function registerSubscriptions(app: FastifyInstance, options: Subscriptio
   });
   const { telemetry, acceptedScopes } = options.services;
   const subscriptions = new Subscriptions({ ...options, executor, bounds, telemetry, acceptedScopes });
-  const streams = createHttpStreams(subscriptions);
-  registerSse(app, '/graphql/stream', subscriptions, streams);
-  registerMultipart(app, '/graphql', subscriptions, streams);
-  const sockets = registerWebsocket(app, '/graphql', subscriptions);
-  const open = () => [...sockets, ...streams.open];
-  const beat = sharedRun(() => inSlices(open(), connection => connection.heartbeat()));
+  registerSse(app, subscriptions);
+  registerMultipart(app, subscriptions);
+  registerWebsocket(app, subscriptions);
+  const beat = sharedRun(() => inSlices([...subscriptions.open], connection => connection.heartbeat()));
   const heartbeat = setInterval(beat, bounds.heartbeatMs);
   app.addHook('onClose', () => clearInterval(heartbeat));
   app.addHook('preClose', () => {
     subscriptions.isDraining = true;
-    return drainGradually(open());
+    return drainGradually([...subscriptions.open]);
   });
   return subscriptions;
 }

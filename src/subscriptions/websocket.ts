@@ -24,17 +24,12 @@ const maxChunks = 1024;
 const versionHeaders = { upgrade: 'websocket', connection: 'upgrade, close', 'sec-websocket-version': '13' };
 
 /**
- * Serves GraphQL over WebSocket (`graphql-transport-ws`) at `path`. An upgrade request goes through the hooks of the server like any other
+ * Serves GraphQL over WebSocket (`graphql-transport-ws`) at `/graphql`. An upgrade request goes through the hooks of the server like any other
  * request, up to the handler.
- * @returns the open connections.
  */
-export function registerWebsocket(
-  app: FastifyInstance,
-  path: string,
-  subscriptions: Subscriptions,
-): Iterable<WebSocketConnection> {
+export function registerWebsocket(app: FastifyInstance, subscriptions: Subscriptions): void {
   const { connections, requestAdmission, requestTelemetry, authentication } = subscriptions.deps;
-  const opened = new Set<WebSocketConnection>();
+  const path = '/graphql';
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -86,11 +81,11 @@ export function registerWebsocket(
   /** A function of its own, so that the listeners of a connection do not keep its request and response alive. */
   function open(socket: WebSocket, raw: Socket, telemetry: ConnectionTelemetry, handshake: Handshake): void {
     const connection = new WebSocketConnection(socket, raw, telemetry, handshake, subscriptions);
-    opened.add(connection);
+    subscriptions.open.add(connection);
     // Before `ws` reads the chunk, so that a message that it completes is no longer counted.
     raw.prependListener('data', chunk => connection.input.arrived(chunk.length, maxUnfinishedBytes));
     socket.on('close', code => {
-      opened.delete(connection);
+      subscriptions.open.delete(connection);
       connection.end();
       telemetry.closed(code, connection.operationsStarted, connection.credential);
     });
@@ -99,6 +94,4 @@ export function registerWebsocket(
       connection.close(closeCodes.subprotocolNotAcceptable, `Subprotocol not acceptable: use ${protocol}`);
     }
   }
-
-  return opened;
 }

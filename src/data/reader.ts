@@ -159,21 +159,11 @@ function loadedFrom(
 
 type FetchDeps = Pick<ReaderDeps, 'upstream' | 'telemetry'>;
 
-/** Sends one read to the service, and what it reads before it. @throws GatewayError */
-async function fetchRead({ upstream, telemetry }: FetchDeps, read: Read<unknown>, auth: RequestAuth): Promise<Loaded> {
-  const before = await read.before?.(async other => (await readUncached({ upstream, telemetry }, other, auth)).value);
-  const { signal } = auth.cancellation;
-  return upstream.send(read.request, auth, reply => loadedFrom(telemetry, auth, read, reply, before), signal);
-}
-
-/** Reads from the service itself, past the cache, until the signal of `auth` aborts. `bytes` is the length of the text. @throws GatewayError */
-export async function readUncached<T>(
-  deps: FetchDeps,
-  read: Read<T>,
-  auth: RequestAuth,
-): Promise<{ readonly value: T; readonly bytes: number }> {
-  const { value, bytes } = await fetchRead(deps, read, auth);
-  return { value: value as T, bytes };
+/** Reads from the service itself, past the cache, and what the read reads before it, until the signal of `auth` aborts. @throws GatewayError */
+export async function readUncached<T>(deps: FetchDeps, read: Read<T>, auth: RequestAuth): Promise<Loaded<T>> {
+  const before = await read.before?.(async other => (await readUncached(deps, other, auth)).value);
+  const load = (reply: Reply) => loadedFrom(deps.telemetry, auth, read, reply, before) as MaybePromise<Loaded<T>>;
+  return deps.upstream.send(read.request, auth, load, auth.cancellation.signal);
 }
 
 /** Loads a read that reads something else first. */
@@ -181,7 +171,7 @@ const loaderOfOne =
   (deps: FetchDeps, auth: RequestAuth): Load<PendingRead> =>
   ([pending], receiver) => {
     const controller = new AbortController();
-    fetchRead(deps, (pending as PendingRead).read, { ...auth, cancellation: controller }).then(
+    readUncached(deps, (pending as PendingRead).read, { ...auth, cancellation: controller }).then(
       loaded => receiver.resolve(0, loaded),
       error => receiver.reject(0, error),
     );

@@ -12,8 +12,8 @@ export interface Lifetime {
 }
 
 /** What the service returned, and the size of its text. */
-export interface Loaded {
-  readonly value: unknown;
+export interface Loaded<T = unknown> {
+  readonly value: T;
   readonly bytes: number;
   /** Whether the service forbids storing it. */
   readonly noStore: boolean;

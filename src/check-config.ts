@@ -2,6 +2,7 @@
 // source of each setting, or the faults, and exits with 0 or 1. `--json` prints `{ valid, settings, faults }`.
 import { parseArgs } from 'node:util';
 import { readTeams } from './auth/teams.js';
+import { loadTracing, warnOfSettings } from './components.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError } from './config/configuration-error.js';
 import { connectForCommand, faultsOfRedis } from './data/redis.js';
@@ -11,7 +12,6 @@ import { readManifest } from './graphql/limits/documents.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { checkStaticFiles } from './http/static-files.js';
 import { createSchema } from './schema.js';
-import { loadTracing, warnOfSettings } from './services.js';
 
 async function faultsOfFiles(config: Config): Promise<readonly string[]> {
   const { teamsFile, persistedDocuments, mcp, staticDir, dataDir, redis, traces } = config;

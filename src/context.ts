@@ -24,7 +24,7 @@ export type Capabilities = Readonly<
 >;
 
 /** What resolvers need of everything that lives as long as the process. */
-export interface Services extends WriterDeps {
+export interface Components extends WriterDeps {
   readonly scopeOf: (credential: Credential) => Scope;
   readonly events: EventsClient;
   readonly beginBackfill: BeginBackfill;
@@ -79,7 +79,7 @@ export class Context {
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
   readonly capabilities: Capabilities;
-  private readonly services: Services;
+  private readonly components: Components;
   private readonly cancellation: RequestAuth['cancellation'];
   private made: Loaders | undefined;
 
@@ -88,18 +88,18 @@ export class Context {
    * @param metadata of its response; by default that of no single response, while a subscription starts.
    */
   constructor(
-    services: Services,
+    components: Components,
     identity: RequestIdentity,
     cancellation: RequestAuth['cancellation'],
     metadata = new ResponseMetadata(),
   ) {
     this.identity = identity;
     this.metadata = metadata;
-    this.teams = services.teams.current;
-    this.exports = services.exports;
-    this.keywordSuggestionPath = services.keywordSuggestionPath;
-    this.capabilities = services.capabilities;
-    this.services = services;
+    this.teams = components.teams.current;
+    this.exports = components.exports;
+    this.keywordSuggestionPath = components.keywordSuggestionPath;
+    this.capabilities = components.capabilities;
+    this.components = components;
     this.cancellation = cancellation;
   }
 
@@ -119,27 +119,27 @@ export class Context {
 
   /** @throws Unauthenticated, as `credential` does. */
   get loaders() {
-    this.made ??= new Loaders(this.services, this.auth);
+    this.made ??= new Loaders(this.components, this.auth);
     return this.made;
   }
 
   /** Starts the source of a subscription. It ends when the context's signal aborts. @throws Unauthenticated, as `credential` does. */
-  watch<T>(feed: (services: Services, auth: RequestAuth) => T): T {
-    return feed(this.services, this.auth);
+  watch<T>(feed: (components: Components, auth: RequestAuth) => T): T {
+    return feed(this.components, this.auth);
   }
 
   /** @throws Unauthenticated, as `credential` does. */
   get writer() {
-    const { auth, services } = this;
+    const { auth, components } = this;
     return {
       // After a write, what the request has loaded may be outdated.
-      write: <T>(write: Write<T>) => sendWrite(services, auth, write).finally(() => (this.made = undefined)),
+      write: <T>(write: Write<T>) => sendWrite(components, auth, write).finally(() => (this.made = undefined)),
     };
   }
 
   private get auth(): RequestAuth {
-    const { credential, metadata, services, identity, cancellation } = this;
-    return { credential, scope: identity.scope ?? services.scopeOf(credential), cancellation, metadata };
+    const { credential, metadata, components, identity, cancellation } = this;
+    return { credential, scope: identity.scope ?? components.scopeOf(credential), cancellation, metadata };
   }
 }
 
@@ -152,10 +152,10 @@ class Loaders {
   private ofMarkets: ReturnType<typeof createMarketsLoaders> | undefined;
   private ofDiscovery: ReturnType<typeof createDiscoveryLoaders> | undefined;
 
-  constructor(services: Services, auth: RequestAuth) {
-    this.reader = createReader(services, auth);
+  constructor(components: Components, auth: RequestAuth) {
+    this.reader = createReader(components, auth);
     this.scope = auth.scope;
-    this.events = createEventsLoaders(this.reader, services.events, auth.credential, services.eventStatisticsLimit);
+    this.events = createEventsLoaders(this.reader, components.events, auth.credential, components.eventStatisticsLimit);
   }
 
   get companies() {

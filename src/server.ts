@@ -1,6 +1,7 @@
 // The HTTP server: its pipeline, its routes, and the transports of subscriptions.
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { GraphQLSchema } from 'graphql';
+import type { Base, BuiltComponents } from './components.js';
 import { Reloadable } from './config/values.js';
 import { shortHash } from './data/shared-store.js';
 import { createPlanExecutor } from './graphql/executor/execute.js';
@@ -29,11 +30,10 @@ import { createProxyHeaders } from './lib/network.js';
 import { oncePerValue } from './lib/run.js';
 import type { Metrics } from './observability/metrics.js';
 import { createOperationNames } from './observability/operation-info.js';
-import type { Base, BuiltServices } from './services.js';
 import type { SubscriptionOptions } from './subscriptions/subscriptions.js';
 import { registerSubscriptions } from './subscriptions/transports.js';
 
-interface ServerDeps extends Base, Omit<BuiltServices, 'close'> {
+interface ServerDeps extends Base, Omit<BuiltComponents, 'close'> {
   readonly lifecycle: Pick<Lifecycle, 'unready'>;
   /** The API key of requests without a credential; undefined: they have none. */
   readonly demoKey: string | undefined;
@@ -52,12 +52,12 @@ const sdlOf = oncePerValue(
 
 /** What requests go through: who sends them, whether they are admitted, what they may execute, and whether a cached response answers them. */
 function createPipeline(deps: ServerDeps, sdl: string) {
-  const { config, schema, documents, services, metrics, log, shared } = deps;
-  const { telemetry, acceptedScopes, teams } = services;
+  const { config, schema, documents, components, metrics, log, shared } = deps;
+  const { telemetry, acceptedScopes, teams } = components;
   const { introspection } = config;
   const parts = {
     ...deps,
-    ...services,
+    ...components,
     introspection,
     explains: config.explain ?? false,
     deadlineMs: config.upstream.timeoutMs * callsInARow,
@@ -147,13 +147,13 @@ export async function createServer(deps: ServerDeps) {
   app.addHook('preClose', async () => connections.drain());
   app.addHook('onClose', async () => connections.close());
   await clients.follow();
-  deps.services.watches.start(clients.isBlocked);
+  deps.components.watches.start(clients.isBlocked);
   return { app, readiness, clients };
 }
 
 /** The version of responses. It changes with the schema, and with every setting and file that changes responses. */
-function responseVersion({ config, documents, services }: ServerDeps, sdl: string): Reloadable<string> {
-  const { capabilities, teams } = services;
+function responseVersion({ config, documents, components }: ServerDeps, sdl: string): Reloadable<string> {
+  const { capabilities, teams } = components;
   const version = new Reloadable(() => {
     // The order of trusted documents does not matter.
     const sorted = [...documents.current].map(entry => JSON.stringify(entry)).sort();
@@ -168,7 +168,7 @@ function responseVersion({ config, documents, services }: ServerDeps, sdl: strin
 
 function addGauges(
   metrics: Metrics,
-  { services: { upstream, sessions, exports, acceptedScopes }, budget }: ServerDeps,
+  { components: { upstream, sessions, exports, acceptedScopes }, budget }: ServerDeps,
   requestAdmission: RequestAdmission,
   concurrency: ConcurrencyLimit,
   connections: Connections,

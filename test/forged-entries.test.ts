@@ -173,9 +173,9 @@ test('A value of another type is replaced, also where it would never expire', as
   const writes: Record<string, () => Promise<unknown>> = {
     'mig:count:client': () =>
       new RedisCounter({ keyPrefix: 'mig:count', points: 2, duration: 60, storeClient: redis }).consume('client'),
-    [`mig:live:${sharedStore(redis).namespace}:{topic}:generation:claim`]: async () => {
+    [`mig:live:${sharedStore(redis).namespace}:{topic}:generation:lock`]: async () => {
       const store = redisPollStore(sharedStore(redis), 1_000);
-      await store.claim('topic', 'generation', 'gateway').finally(() => store.close());
+      await store.lock('topic', 'generation', 'gateway').finally(() => store.close());
     },
     'mig:sessions:revoked': () => createRevocations(redis, silentTelemetry).add('session', Date.now() + 60_000),
     [`mig:purge:${testFleet(redis)}`]: () => writePurge(redis, testFleet(redis), 'all'),

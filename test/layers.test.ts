@@ -10,7 +10,7 @@ const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ['programs', /^(main|check-config)\.ts$/],
   ['app', /^app\.ts$/],
   ['server', /^server\.ts$/],
-  ['services', /^services\.ts$/],
+  ['components', /^components\.ts$/],
   // Its tools are executed as the operations of WebSockets are.
   ['mcp', /^http\/mcp\//],
   ['subscriptions', /^subscriptions\//],

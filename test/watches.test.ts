@@ -408,7 +408,7 @@ test('a watch that cannot be read keeps no other from being served, and those wh
         looks.push('look');
         return local.leases();
       },
-      async claim(id) {
+      async lock(id) {
         unreadable ??= id;
         if (id === unreadable) throw new Error('It cannot be read');
         return true;
@@ -529,13 +529,13 @@ test('another gateway goes on with what a killed one has left, and sends it unde
   const id = await watch(gateway);
   sandbox.publishEvent({ title: 'Refused' });
   await until(() => receiver.received.length > 0);
-  // The claim of a process that is no more.
+  // The lock of a process that is no more.
   const client = new Redis(redis.url);
-  const [claim = ''] = await client.keys(`mig:watch:*${id}:claim`);
-  const holder = await client.get(claim);
-  await client.set(claim, 'killed', 'PX', 3_000);
+  const [lock = ''] = await client.keys(`mig:watch:*${id}:lock`);
+  const holder = await client.get(lock);
+  await client.set(lock, 'killed', 'PX', 3_000);
   sandbox.publishEvent({ title: 'Missed' });
-  await until(async () => (await client.get(claim)) === holder);
+  await until(async () => (await client.get(lock)) === holder);
   client.disconnect();
   receiver.status = 200;
   await until(() => titles(receiver.taken).includes('Missed'));
@@ -600,7 +600,7 @@ test('a watch ends when its client signs out on another gateway', async () => {
     }
     sandbox.publishEvent({ title: 'Unsent' });
     const client = new Redis(redis.url);
-    await until(async () => (await client.keys('mig:watch:*')).every(key => key.endsWith(':claim')));
+    await until(async () => (await client.keys('mig:watch:*')).every(key => key.endsWith(':lock')));
     client.disconnect();
     expect(receiver.received).toEqual([]);
   } finally {

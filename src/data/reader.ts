@@ -193,7 +193,7 @@ function readError({ onlyPublished }: Read<unknown>, error: unknown): unknown {
 
 /** What a read has in its key, besides its scope. With vectors it is another read: they are a hundred times as large as the rest. */
 function nameOf({ request: { family, version, address, method, path, body, vectors }, before }: Read<unknown>): string {
-  const added = `${vectors?.wanted ? ' with vectors' : ''}${before === undefined ? '' : ' with what is before it'}`;
+  const added = `${vectors?.wanted ? ' with vectors' : ''}${before === undefined ? '' : ' after another read'}`;
   return `${family}.${version} ${address} ${method} ${path}${added}${body === undefined ? '' : ` ${JSON.stringify(body)}`}`;
 }
 

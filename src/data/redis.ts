@@ -298,24 +298,24 @@ export async function countFaults<T>(telemetry: RedisTelemetry, command: string,
   }
 }
 
-/** Runs a command of a claim, and counts its faults. */
-type RunForClaim = <T>(command: string, send: () => Promise<T>) => Promise<T>;
+/** Runs a command of a lock, and counts its faults. */
+type RunForLock = <T>(command: string, send: () => Promise<T>) => Promise<T>;
 
-/** Takes a claim for a time, or extends it if the holder has it. @returns whether the holder has it now. @throws what `run` throws. */
-export async function takeClaim(
+/** Takes a lock for a time, or extends it if the holder has it. @returns whether the holder has it now. @throws what `run` throws. */
+export async function takeLock(
   redis: RedisClient,
   key: string,
   holder: string,
-  claimMs: number,
-  run: RunForClaim,
+  lockMs: number,
+  run: RunForLock,
 ): Promise<boolean> {
-  const current = await run('SET', () => redis.set(key, holder, 'PX', claimMs, 'NX', 'GET'));
-  if (current === holder) await run('PEXPIRE', () => redis.pexpire(key, claimMs));
+  const current = await run('SET', () => redis.set(key, holder, 'PX', lockMs, 'NX', 'GET'));
+  if (current === holder) await run('PEXPIRE', () => redis.pexpire(key, lockMs));
   return current === null || current === holder;
 }
 
-/** Gives a claim back, if the holder still has it. @throws what `run` throws. */
-export async function releaseClaim(redis: RedisClient, key: string, holder: string, run: RunForClaim): Promise<void> {
+/** Gives a lock back, if the holder still has it. @throws what `run` throws. */
+export async function releaseLock(redis: RedisClient, key: string, holder: string, run: RunForLock): Promise<void> {
   if ((await run('GET', () => redis.get(key))) === holder) await run('DEL', () => redis.del(key));
 }
 

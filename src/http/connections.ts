@@ -19,9 +19,9 @@ const share = 0.75;
 /** From this share of their connections on, the log says so. */
 const nearlyFull = 0.7;
 
-/** Takes over the connections of the upgrade requests that it claims. */
+/** Takes over the connections of the upgrade requests that it wants. */
 interface Upgrades {
-  claims(request: IncomingMessage): boolean;
+  wants(request: IncomingMessage): boolean;
   take(request: IncomingMessage, socket: Socket, head: Buffer): void;
 }
 
@@ -52,7 +52,7 @@ export const clientConnectionOf = (socket: Socket): ClientConnection | undefined
 export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works' | 'shed'>, sweepMs = 10_000) {
   const max = Math.floor(descriptorLimit() * share);
   const open = new Set<ClientConnection>();
-  let upgrades: Upgrades = { claims: () => false, take: () => {} };
+  let upgrades: Upgrades = { wants: () => false, take: () => {} };
   const sweeping = setInterval(sweep, sweepMs, open).unref();
   let draining: NodeJS.Timeout | undefined;
 
@@ -116,11 +116,11 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works' | 
     ofTopClient: () => countValues([...open], ({ address }) => [networkOf(address)])[0]?.count ?? 0,
 
     /**
-     * Passes the upgrades for which `claims` is true to `take`, which then owns the socket. Every other upgrade is ignored, as HTTP
+     * Passes the upgrades for which `wants` is true to `take`, which then owns the socket. Every other upgrade is ignored, as HTTP
      * allows (RFC 9110, 7.8): its request is answered like any other. Both happen after all earlier requests have been answered.
      */
-    claimUpgrades(claims: Upgrades['claims'], take: Upgrades['take']): void {
-      upgrades = { claims, take };
+    takeUpgrades(wants: Upgrades['wants'], take: Upgrades['take']): void {
+      upgrades = { wants, take };
     },
 
     /** Lets a closing server destroy idle connections: those without a complete request, and those whose last one has been answered. */
@@ -224,7 +224,7 @@ function passUpgrade(server: Server, upgrades: Upgrades, request: IncomingMessag
   const connection = clientConnectionOf(socket);
   const proceed = () => {
     if (socket.destroyed) return;
-    if (!upgrades.claims(request)) return ignoreUpgrade(server, request, socket, head);
+    if (!upgrades.wants(request)) return ignoreUpgrade(server, request, socket, head);
     if (connection !== undefined) connection.isUpgraded = true;
     upgrades.take(request, socket, head);
   };

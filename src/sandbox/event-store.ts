@@ -17,7 +17,7 @@ export interface EventListVariant {
   maxPageSize: number;
 }
 
-const orders: Record<EventListVariant['eventOrder'], (newestFirst: MarketEvent[]) => MarketEvent[]> = {
+const orderings: Record<EventListVariant['eventOrder'], (newestFirst: MarketEvent[]) => MarketEvent[]> = {
   newest: events => events,
   oldest: events => events.reverse(),
   id: events => events.sort((a, b) => compare(a._id, b._id)),
@@ -44,7 +44,7 @@ export class EventStore {
   pageText(query: EventQuery, { eventOrder, maxPageSize }: EventListVariant): string {
     const { page } = query;
     const pageSize = Math.min(query.pageSize, maxPageSize);
-    const found = orders[eventOrder](this.#events.filter(event => passes(event, query)));
+    const found = orderings[eventOrder](this.#events.filter(event => passes(event, query)));
     const meta = {
       totalItems: found.length,
       totalPages: Math.ceil(found.length / pageSize),

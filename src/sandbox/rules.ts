@@ -59,7 +59,7 @@ function matches(rule: Rule, method: string, path: string): boolean {
 }
 
 /** Applies a rule. Afterwards the reply is sent or hijacked, unless the rule leaves the response to the service. */
-export async function obey(rule: Rule, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+export async function applyRule(rule: Rule, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (rule.delayMs !== undefined) await sleep(rule.delayMs, undefined, { ref: false });
   await rule.until;
   if (rule.hang) {

@@ -12,7 +12,7 @@ import { CONTROL_PREFIX, type Controls, controlRoutes } from './routes/control.j
 import { discoveryRoutes, KEYWORD_SUGGESTION_PATH } from './routes/discovery.js';
 import { eventRoutes } from './routes/events.js';
 import { devRoutes, fileRoutes, marketRoutes, marketsInterfaceRoutes } from './routes/markets.js';
-import { obey, Rules } from './rules.js';
+import { applyRule, Rules } from './rules.js';
 import { createService } from './service.js';
 import type { WorldMarket } from './world/markets.js';
 import { createWorld } from './world/world.js';
@@ -123,7 +123,7 @@ function watchCalls(app: FastifyInstance, calls: CallLog, rules: Rules, now: () 
     calls.add(call);
     unanswered.set(request, call);
     const rule = rules.take(request.method, path);
-    if (rule) await obey(rule, request, reply);
+    if (rule) await applyRule(rule, request, reply);
   });
   app.addHook('onSend', async (request, reply) => {
     const call = unanswered.get(request);

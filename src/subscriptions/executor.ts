@@ -17,7 +17,10 @@ import { ResponseMetadata, responseExtensions } from '../observability/response-
 import type { Operation } from './operation.js';
 
 export interface ExecutorDeps
-  extends Pick<GraphqlRouteDeps, 'schema' | 'services' | 'executePlanned' | 'deadlineMs' | 'introspection' | 'budget'> {
+  extends Pick<
+    GraphqlRouteDeps,
+    'schema' | 'components' | 'executePlanned' | 'deadlineMs' | 'introspection' | 'budget'
+  > {
   readonly requestAdmission: Pick<RequestAdmission, 'beginOperation'>;
   /** Receives errors that clients do not see. */
   readonly report: (error: unknown, requestId?: string) => void;
@@ -83,7 +86,7 @@ function createExecution(deps: ExecutorDeps) {
     metadata: ResponseMetadata,
     event?: Pick<ExecutionInput, 'rootValue' | 'turn'>,
   ): Promise<Outcome> {
-    const { services, deadlineMs } = deps;
+    const { components, deadlineMs } = deps;
     const controller = new AbortController();
     const abort = () => controller.abort(signal.reason);
     const timer = startDeadline(controller, deadlineMs);
@@ -95,8 +98,8 @@ function createExecution(deps: ExecutorDeps) {
         document,
         operationName,
         variables: variables ?? undefined,
-        context: new Context(services, requestIdentityOf(identity), controller, metadata),
-        client: services.acceptedScopes.turnOf(identity.scope),
+        context: new Context(components, requestIdentityOf(identity), controller, metadata),
+        client: components.acceptedScopes.turnOf(identity.scope),
       });
       const masked = errors?.map(error => mask(error, metadata.operation.id));
       const extensions = responseExtensions(metadata);
@@ -139,8 +142,8 @@ export function createExecutor(deps: ExecutorDeps) {
     async feed(operation: Operation, identity: Identity, signal: AbortSignal): Promise<Feed<unknown>> {
       claims.hold(operation, identity, signal);
       const { document, operationName, variables: variableValues, lastEventId } = operation;
-      const { schema, services } = deps;
-      const contextValue = new Context(services, { ...requestIdentityOf(identity), lastEventId }, { signal });
+      const { schema, components } = deps;
+      const contextValue = new Context(components, { ...requestIdentityOf(identity), lastEventId }, { signal });
       const source = await createSourceEventStream({ schema, document, contextValue, variableValues, operationName });
       // Every field of the schema's `Subscription` returns a feed.
       if (Symbol.asyncIterator in source) return source as Feed<unknown>;
@@ -156,7 +159,7 @@ export function createExecutor(deps: ExecutorDeps) {
       claim: Claim,
     ): Promise<Outcome> {
       const turn = sharedRun(async () => {
-        await takeTurn(deps.services.acceptedScopes.turnOf(identity.scope));
+        await takeTurn(deps.components.acceptedScopes.turnOf(identity.scope));
         signal.throwIfAborted();
       });
       // Before its deadline begins.

@@ -1,7 +1,7 @@
 // What all transports of subscriptions share: the count of connections, and the executions that equal subscriptions join.
 import { createHash } from 'node:crypto';
 import type { Scope } from '../auth/credentials.js';
-import type { Services } from '../context.js';
+import type { Components } from '../context.js';
 import { BadUserInput, RateLimited } from '../errors.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
@@ -42,11 +42,11 @@ export interface SubscriptionOptions
     Pick<GraphqlRouteDeps, 'authentication' | 'documentChecks' | 'explains'> {
   readonly requestAdmission: Pick<RequestAdmission, 'countOperation' | 'beginOperation' | 'admitUpgrade'>;
   readonly requestTelemetry: RequestTelemetry;
-  readonly connections: Pick<Connections, 'claimUpgrades'>;
+  readonly connections: Pick<Connections, 'takeUpgrades'>;
   readonly bounds?: Partial<SubscriptionBounds> | undefined;
 }
 
-interface SubscriptionsDeps extends SubscriptionOptions, Pick<Services, 'telemetry' | 'acceptedScopes'> {
+interface SubscriptionsDeps extends SubscriptionOptions, Pick<Components, 'telemetry' | 'acceptedScopes'> {
   readonly executor: Executor;
   readonly bounds: SubscriptionBounds;
 }

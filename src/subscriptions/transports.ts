@@ -14,7 +14,7 @@ export function registerSubscriptions(app: FastifyInstance, options: Subscriptio
     ...options,
     report: (error, requestId) => app.log.error({ err: error, requestId }, 'Unexpected'),
   });
-  const { telemetry, acceptedScopes } = options.services;
+  const { telemetry, acceptedScopes } = options.components;
   const subscriptions = new Subscriptions({ ...options, executor, bounds, telemetry, acceptedScopes });
   registerSse(app, subscriptions);
   registerMultipart(app, subscriptions);

@@ -58,7 +58,7 @@ export function registerWebsocket(app: FastifyInstance, subscriptions: Subscript
     method === 'GET' &&
     headers.upgrade?.toLowerCase() === 'websocket' &&
     pathOf(normalizedUrl(url)) === path;
-  connections.claimUpgrades(isClaimed, async (raw, socket, head) => {
+  connections.takeUpgrades(isClaimed, async (raw, socket, head) => {
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);

@@ -162,7 +162,7 @@ describe.each(allRedisPlaces)('over %s', (placeName, startPlace) => {
       );
       expect([fleet.name, ...new Set(marks)]).toEqual([fleet.name, fleet.mark]);
     }
-    // All at the same time, which no two that share a claim could. A claim that ran out on a busy machine is taken again.
+    // All at the same time, which no two that share a lock could. A lock that ran out on a busy machine is taken again.
     await until(() => allPoll(subscriptions.length));
     for (const { heard } of listeners) heard.stop();
     await until(() => allPoll(0));

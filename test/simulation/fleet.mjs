@@ -104,7 +104,7 @@ export class Fleet {
     await this.advance(15_000);
     for (const { at, path } of service.calls) if (at > leftAt) this.left.push({ call: path, at });
     for (const key of redis.data.keys.keys())
-      if (key.endsWith(':claim') && redis.data.call('EXISTS', key) > 0) this.left.push({ key });
+      if (key.endsWith(':lock') && redis.data.call('EXISTS', key) > 0) this.left.push({ key });
     for (const gateway of up()) this.begin(() => this.#leave(gateway));
     await this.advance(15_000);
   }

@@ -10,7 +10,7 @@ import { overSse, startDiscovery } from '../support/streams.js';
 import { until } from '../support/until.js';
 
 const intervalMs = 500;
-const { claimMs } = timesFor(intervalMs);
+const { lockMs } = timesFor(intervalMs);
 const jobsPath = /\/v2\/discovery\/\d+\/jobs/;
 const query = 'subscription($id: ID!) { jobProgress(marketId: $id) { finished jobs { progress } } }';
 
@@ -119,12 +119,12 @@ async function pollingOf(candidates: readonly Running[]): Promise<Running> {
   return found;
 }
 
-/** How long each claim of the fleet still lasts, in milliseconds. */
-async function claims(): Promise<number[]> {
+/** How long each lock of the fleet still lasts, in milliseconds. */
+async function locks(): Promise<number[]> {
   const nodes = place.urls.map(url => new Redis(url));
   try {
     const timesOn = async (node: Redis) =>
-      Promise.all((await node.keys('mig:live:*:claim')).map(each => node.pttl(each)));
+      Promise.all((await node.keys('mig:live:*:lock')).map(each => node.pttl(each)));
     return (await Promise.all(nodes.map(timesOn))).flat();
   } finally {
     for (const node of nodes) node.disconnect();
@@ -144,7 +144,7 @@ describe.each(allRedisPlaces)('over %s', (_, startPlace) => {
     const listeners = fleet.map(({ url }) => new Listener(url, '6', () => undefined));
     await until(() => listeners.every(({ shares }) => shares.length > 0));
     const count = () => sandbox.calls.count(jobsPath);
-    // Where a busy machine has paused it for longer than its claim lasts, two poll for a moment.
+    // Where a busy machine has paused it for longer than its lock lasts, two poll for a moment.
     let [steadySince, before] = [count(), ''];
     await until(async () => {
       const now = (await Promise.all(fleet.map(polls))).join();
@@ -155,7 +155,7 @@ describe.each(allRedisPlaces)('over %s', (_, startPlace) => {
     const polling = await pollingOf(fleet);
     polling.signal('SIGKILL');
     await polling.ended;
-    for (const leftMs of await claims()) expect(leftMs).toBeLessThanOrEqual(claimMs);
+    for (const leftMs of await locks()) expect(leftMs).toBeLessThanOrEqual(lockMs);
     const asked = count();
     await until(() => count() > asked);
   });
@@ -205,6 +205,6 @@ describe.each(allRedisPlaces)('over %s', (_, startPlace) => {
     // The stream ended without its last word, so that a client comes back.
     expect((await stream.ended).message).toBe('Connection closed while having active streams');
     expect(stream.results.at(-1).data.jobProgress.finished).toBe(false);
-    expect(await claims()).toEqual([]);
+    expect(await locks()).toEqual([]);
   });
 });

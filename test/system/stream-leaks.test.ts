@@ -150,8 +150,8 @@ async function run(count: number): Promise<void> {
 async function isQuiet(): Promise<boolean> {
   const text = await (await fetch(`${gateway.url}/metrics`)).text();
   const lines = text.split('\n').filter(line => /^gateway_live_(pollers|listeners)/.test(line));
-  const [channels, claims] = await Promise.all([store.pubsub('CHANNELS', '*'), store.keys('mig:live:*:claim')]);
-  return lines.every(line => line.endsWith(' 0')) && channels.length === 0 && claims.length === 0;
+  const [channels, locks] = await Promise.all([store.pubsub('CHANNELS', '*'), store.keys('mig:live:*:lock')]);
+  return lines.every(line => line.endsWith(' 0')) && channels.length === 0 && locks.length === 0;
 }
 
 test(`${rounds} rounds of connecting, subscribing and leaving, whichever way, leave nothing behind`, async () => {

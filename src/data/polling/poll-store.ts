@@ -4,13 +4,13 @@ import type { StateMessage } from './state-message.js';
 
 /** Where the gateways of a fleet agree on which one polls, and share what it found. Every promise rejects while the store is unavailable. */
 export interface PollStore {
-  /** How long a claim lasts, in milliseconds. */
-  readonly claimMs: number;
-  /** Claims the polls of a topic for a gateway, or extends the claim that it has. @returns whether `holder` has it now. */
-  claim(topic: string, generation: string, holder: string): Promise<boolean>;
+  /** How long a lock lasts, in milliseconds. */
+  readonly lockMs: number;
+  /** Locks the polls of a topic for a gateway, or extends the lock that it has. @returns whether `holder` has it now. */
+  lock(topic: string, generation: string, holder: string): Promise<boolean>;
   /** Whether another gateway may poll now. */
-  isClaimed(topic: string, generation: string): Promise<boolean>;
-  /** Gives a claim back, so that another gateway need not wait for its end. */
+  isLocked(topic: string, generation: string): Promise<boolean>;
+  /** Gives a lock back, so that another gateway need not wait for its end. */
   release(topic: string, generation: string, holder: string): Promise<void>;
   /** The last state of a generation. Rejects also if a part of it cannot be read. */
   read(topic: string, generation: string): Promise<StateMessage<unknown> | undefined>;
@@ -24,17 +24,17 @@ export interface PollStore {
   close(): void;
 }
 
-/** A claim shorter than this, in milliseconds, would be lost whenever a process pauses. */
-const minClaimMs = 1_000;
-/** How often a gateway tries to claim, within the time of one claim. */
-export const attemptsPerClaim = 3;
+/** A lock shorter than this, in milliseconds, would be lost whenever a process pauses. */
+const minLockMs = 1_000;
+/** How often a gateway tries to lock, within the time of one lock. */
+export const attemptsPerLock = 3;
 /** After this many intervals, a state is old: it is not stored any more, and listeners get it again, with its age. */
 export const staleIntervals = 3;
 
 /** The times of a store for pollers that poll once in an interval, in milliseconds. A final state is stored only until a poller would have polled again. */
 export const timesFor = (intervalMs: number) => ({
-  // After a gateway was killed, its claim ends, and the next attempt succeeds: an interval later.
-  claimMs: Math.max((intervalMs * attemptsPerClaim) / (attemptsPerClaim + 1), minClaimMs),
+  // After a gateway was killed, its lock ends, and the next attempt succeeds: an interval later.
+  lockMs: Math.max((intervalMs * attemptsPerLock) / (attemptsPerLock + 1), minLockMs),
   keepMs: { state: staleIntervals * intervalMs, final: intervalMs, refused: 0 },
 });
 
@@ -42,13 +42,13 @@ const maxStored = 1_000;
 
 /** A store in memory, for a gateway without Redis: no other gateway polls. */
 export function localPollStore(intervalMs: number): PollStore {
-  const { claimMs, keepMs } = timesFor(intervalMs);
+  const { lockMs, keepMs } = timesFor(intervalMs);
   const stored = new LRUCache<string, StateMessage<unknown>>({ max: maxStored });
   const keyOf = (topic: string, generation: string) => `${topic} ${generation}`;
   return {
-    claimMs,
-    claim: async () => true,
-    isClaimed: async () => false,
+    lockMs,
+    lock: async () => true,
+    isLocked: async () => false,
     async release() {},
     read: async (topic, generation) => stored.get(keyOf(topic, generation)),
     async publish(topic, message) {

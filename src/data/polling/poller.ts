@@ -4,7 +4,7 @@ import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
 import { retryAfterMs } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { attemptsPerClaim, type PollStore, staleIntervals } from './poll-store.js';
+import { attemptsPerLock, type PollStore, staleIntervals } from './poll-store.js';
 import { type PollOutcome, refusalError, refusalOf, type Snapshot, type StateMessage } from './state-message.js';
 import { Topic } from './topic.js';
 
@@ -27,7 +27,7 @@ export interface PollerDeps {
   /** The time between two polls, in milliseconds. */
   readonly intervalMs: number;
   readonly telemetry: Telemetry;
-  /** Nothing is claimed in the store for the others: anyone can make up a credential. */
+  /** Nothing is locked in the store for the others: anyone can make up a credential. */
   readonly acceptedScopes: Pick<AcceptedScopes, 'has'>;
   /** Identifies this gateway. */
   readonly gateway: string;
@@ -37,8 +37,8 @@ export interface PollerDeps {
 type Ordered<T> = T & Pick<StateMessage<unknown>, 'order'>;
 
 /**
- * One process's part in watching one thing: it receives what the fleet publishes, claims the polls, and polls while the claim is its own. If the store,
- * or what is in it cannot be used for longer than a claim lasts, or there is no state yet, it polls for its own listeners alone. Polls are idempotent: two
+ * One process's part in watching one thing: it receives what the fleet publishes, locks the polls, and polls while the lock is its own. If the store,
+ * or what is in it cannot be used for longer than a lock lasts, or there is no state yet, it polls for its own listeners alone. Polls are idempotent: two
  * at once do no harm.
  */
 export class Poller {
@@ -50,13 +50,13 @@ export class Poller {
   readonly #unsubscribe: () => void;
   /** The generation of all that is kept here. Undefined while it is unknown: this process then polls for itself. */
   #generation: string | undefined;
-  /** How many attempts in a row failed, either to claim or to read what the gateway with the claim has found. */
+  /** How many attempts in a row failed, either to lock or to read what the gateway with the lock has found. */
   #missed = 0;
-  /** Whether another gateway has the claim. */
+  /** Whether another gateway has the lock. */
   #isElsewhere = false;
   /** Aborts when this process polls no longer. Undefined while it does not poll. */
   #polling: AbortController | undefined;
-  #claimTimer: NodeJS.Timeout | undefined;
+  #lockTimer: NodeJS.Timeout | undefined;
   #staleTimer: NodeJS.Timeout | undefined;
   /** The order of what listeners got while the generation was unknown: an older state would be a step back for them. */
   #minOrder = 0;
@@ -72,7 +72,7 @@ export class Poller {
     this.#deps = deps;
     this.topic = new Topic({ onEmpty, refresh: () => this.refresh() });
     this.#unsubscribe = deps.store.subscribe(name, message => void this.#receive(message));
-    void this.#claim();
+    void this.#lock();
   }
 
   /** Brings the newest state up to date for a new listener, as far as that can be known. Never rejects. */
@@ -81,38 +81,38 @@ export class Poller {
     await this.#readStored();
   }
 
-  /** Stops polling and listening, and gives the claim back. Never rejects. */
+  /** Stops polling and listening, and gives the lock back. Never rejects. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#unsubscribe();
     this.#stopPolling('released');
-    clearTimeout(this.#claimTimer);
+    clearTimeout(this.#lockTimer);
     clearTimeout(this.#staleTimer);
     const { store, gateway } = this.#deps;
     if (this.#generation !== undefined) await store.release(this.#name, this.#generation, gateway).catch(() => {});
   }
 
-  #claimIn(milliseconds: number): void {
-    clearTimeout(this.#claimTimer);
-    this.#claimTimer = setTimeout(() => void this.#claim(), milliseconds);
+  #lockIn(milliseconds: number): void {
+    clearTimeout(this.#lockTimer);
+    this.#lockTimer = setTimeout(() => void this.#lock(), milliseconds);
   }
 
   /** Finds out again and again who polls, because that gateway can be killed. One that does not poll reads the state: a message can be missed. Never rejects. */
-  async #claim(): Promise<void> {
+  async #lock(): Promise<void> {
     const { store, gateway, acceptedScopes } = this.#deps;
-    this.#claimIn(store.claimMs / attemptsPerClaim);
+    this.#lockIn(store.lockMs / attemptsPerLock);
     const generation = this.#generation;
     await this.#readGeneration(generation);
     if (this.#isStopped || generation !== this.#generation) return;
-    const mayClaim = generation !== undefined && acceptedScopes.has(this.#scope);
-    const isOurs = !mayClaim || (await store.claim(this.#name, generation, gateway).catch(() => undefined));
+    const mayLock = generation !== undefined && acceptedScopes.has(this.#scope);
+    const isOurs = !mayLock || (await store.lock(this.#name, generation, gateway).catch(() => undefined));
     if (generation !== this.#generation) return;
     this.#isElsewhere = isOurs === false;
     const isRead = (this.#polling !== undefined && isOurs !== false) || (await this.#readStored());
     if (generation !== this.#generation) return;
     this.#missed = isOurs === undefined || !isRead ? this.#missed + 1 : 0;
     const cannotWait = this.#polling !== undefined || this.topic.newest === undefined;
-    const isAlone = this.#missed > attemptsPerClaim || (this.#missed > 0 && cannotWait);
+    const isAlone = this.#missed > attemptsPerLock || (this.#missed > 0 && cannotWait);
     if (isOurs || isAlone) this.#startPolling();
     else if (isOurs === false) this.#stopPolling('lost');
   }
@@ -169,7 +169,7 @@ export class Poller {
 
   async #publish(outcome: Ordered<PollOutcome<unknown>>, stopping: AbortSignal): Promise<void> {
     // By now there may have been a write; and another gateway may poll, if this whole process was paused.
-    if (!stopping.aborted) await this.#claim();
+    if (!stopping.aborted) await this.#lock();
     if (stopping.aborted) return;
     const generation = this.#generation;
     if (generation !== undefined && !this.#isElsewhere) {
@@ -211,7 +211,7 @@ export class Poller {
     this.topic.forget();
     this.#isStale = false;
     this.#stopPolling('released');
-    this.#claimIn(0);
+    this.#lockIn(0);
   }
 
   #accept(outcome: Ordered<PollOutcome<unknown>>): void {

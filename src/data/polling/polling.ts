@@ -1,12 +1,12 @@
 // What the service does not push is polled: once for a scope and a thing in the whole fleet, whoever listens at which gateway.
 //
-//   listeners - Topic - Poller -- claims, polls --> service
+//   listeners - Topic - Poller -- locks, polls --> service
 //                         |  ^
 //                     publish  receive: the store (Redis, or this process alone)
 //
 // Promises: the newest state at once if any gateway knows it, then each change, never an older state after a newer one; one gateway polls once the fleet is
 // quiet; the next gateway takes over within an interval; a listener that reads slowly skips states, and queues none.
-// A poller listens, polls with the claim, or polls alone: while the store cannot be used, or the service has not accepted the scope (docs/protocols.md).
+// A poller listens, polls with the lock, or polls alone: while the store cannot be used, or the service has not accepted the scope (docs/protocols.md).
 // Needs: how to ask, what is the same and what is final (`Watched`); where something writes, its generation.
 // Never: asks with a credential of another scope, asks more than once in an interval, or goes on after the service has refused.
 import { createHash, randomUUID } from 'node:crypto';
@@ -26,7 +26,7 @@ export type Polling = ReturnType<typeof createPolling>;
 /** How many different things one scope may watch through this process. Each costs one call per interval. */
 const defaultMaxWatched = 1_000;
 
-/** Where pollers share claims and states. @param shared undefined: this gateway is alone. */
+/** Where pollers share locks and states. @param shared undefined: this gateway is alone. */
 export const openPollStore = (shared: SharedStore | undefined, intervalMs: number): PollStore =>
   shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
 
@@ -84,13 +84,13 @@ export function createPolling(given: Omit<PollerDeps, 'gateway'>, maxWatched = d
       const name = nameOf(scope, key);
       const running = pollersOf.get(scope)?.get(name);
       await running?.refresh();
-      const stored = async () => ((await store.isClaimed(name, '')) ? store.read(name, '') : undefined);
+      const stored = async () => ((await store.isLocked(name, '')) ? store.read(name, '') : undefined);
       const found = running === undefined ? await stored().catch(() => undefined) : running.topic.newest;
       const isCurrent =
         found !== undefined && 'state' in found && found.observedAt > timeNow() - staleIntervals * intervalMs;
       return isCurrent ? (found.state as S) : undefined;
     },
-    /** Ends all subscriptions, gives the claims back and closes the store. */
+    /** Ends all subscriptions, gives the locks back and closes the store. */
     async close(): Promise<void> {
       for (const pollers of [...pollersOf.values()]) for (const { topic } of [...pollers.values()]) topic.end();
       await Promise.all(stopping);

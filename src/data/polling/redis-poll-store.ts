@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { timeNow } from '../../lib/clock.js';
 import { oncePerValue } from '../../lib/run.js';
-import { batchesOf, countFaults, releaseClaim, replacingOtherType, subscriberOf, takeClaim } from '../redis.js';
+import { batchesOf, countFaults, releaseLock, replacingOtherType, subscriberOf, takeLock } from '../redis.js';
 import type { SharedStore } from '../shared-store.js';
 import { createSignedJson } from '../signer.js';
 import { type PollStore, timesFor } from './poll-store.js';
@@ -96,18 +96,18 @@ function sharedLists({ redis, telemetry }: SharedStore) {
 }
 
 /**
- * A store for a fleet. Claims and last states are keys in Redis; messages are also published on Redis channels. Each process has one connection
+ * A store for a fleet. Locks and last states are keys in Redis; messages are also published on Redis channels. Each process has one connection
  * for all its subscriptions, apart from the one for commands, which must not wait behind a large message (a Cluster client has its own for that).
  * Messages are signed: what no gateway of the fleet wrote is counted and ignored.
  */
 export function redisPollStore(shared: SharedStore, intervalMs: number): PollStore {
   const { redis, namespace, signer, telemetry } = shared;
-  const { claimMs, keepMs } = timesFor(intervalMs);
+  const { lockMs, keepMs } = timesFor(intervalMs);
   /** An older message was put back by somebody. */
   const maxAgeMs = Math.max(5 * 60_000, keepMs.state);
   /** The keys of one topic share a Cluster slot. */
   const channelOf = (topic: string) => `mig:live:${namespace}:{${topic}}:messages`;
-  const redisKey = (topic: string, generation: string, part: 'claim' | 'state') =>
+  const redisKey = (topic: string, generation: string, part: 'lock' | 'state') =>
     `mig:live:${namespace}:{${topic}}:${generation}:${part}`;
   const counted = <T>(command: string, send: () => Promise<T>) => countFaults(telemetry, command, send);
   const lists = sharedLists(shared);
@@ -139,16 +139,16 @@ export function redisPollStore(shared: SharedStore, intervalMs: number): PollSto
   }
 
   return {
-    claimMs,
-    claim(topic, generation, holder) {
-      const key = redisKey(topic, generation, 'claim');
-      return takeClaim(redis, key, holder, claimMs, (command, send) =>
+    lockMs,
+    lock(topic, generation, holder) {
+      const key = redisKey(topic, generation, 'lock');
+      return takeLock(redis, key, holder, lockMs, (command, send) =>
         counted(command, () => replacingOtherType(redis, key, send)),
       );
     },
-    isClaimed: async (topic, generation) =>
-      (await counted('GET', () => redis.get(redisKey(topic, generation, 'claim')))) !== null,
-    release: (topic, generation, holder) => releaseClaim(redis, redisKey(topic, generation, 'claim'), holder, counted),
+    isLocked: async (topic, generation) =>
+      (await counted('GET', () => redis.get(redisKey(topic, generation, 'lock')))) !== null,
+    release: (topic, generation, holder) => releaseLock(redis, redisKey(topic, generation, 'lock'), holder, counted),
     async read(topic, generation) {
       const text = await counted('GET', () => redis.get(redisKey(topic, generation, 'state')));
       const stored = text === null ? undefined : decode(channelOf(topic), text, 'state');

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Sealer } from '../../auth/seal.js';
 import { Secret } from '../../config/values.js';
-import { countFaults, releaseClaim, replacingOtherType, takeClaim } from '../../data/redis.js';
+import { countFaults, releaseLock, replacingOtherType, takeLock } from '../../data/redis.js';
 import type { SharedStore } from '../../data/shared-store.js';
 import { UpstreamUnavailable } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
@@ -19,14 +19,14 @@ export interface WatchStore {
   /** @param lease stores it only if it still has this lease. @returns whether it is stored. */
   put(watch: Watch, lease?: string): Promise<boolean>;
   remove(id: string): Promise<void>;
-  /** Whether this process may serve a watch. It must ask again within `claimMs`. */
-  claim(id: string): Promise<boolean>;
-  /** Lets another process serve it at once, if this one still has the claim. */
+  /** Whether this process may serve a watch. It must ask again within `lockMs`. */
+  lock(id: string): Promise<boolean>;
+  /** Lets another process serve it at once, if this one still has the lock. */
   release(id: string): Promise<void>;
 }
 
-/** How long the claim of a process lasts that serves a watch. */
-const claimMs = 10_000;
+/** How long the lock of a process lasts that serves a watch. */
+const lockMs = 10_000;
 /** How long after its end a lease stays in the list: a gateway that has not reached Redis yet goes by the clock of its host. */
 const keptMs = dayMs;
 
@@ -47,7 +47,7 @@ export function localWatchStore(): WatchStore {
     async remove(id) {
       watches.delete(id);
     },
-    claim: async () => true,
+    lock: async () => true,
     async release() {},
   };
 }
@@ -74,7 +74,7 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
   const holder = randomUUID();
   const indexKey = `mig:watches:${namespace}`;
   const keyOf = (id: string) => `mig:watch:${namespace}:${id}`;
-  const claimKeyOf = (id: string) => `${keyOf(id)}:claim`;
+  const lockKeyOf = (id: string) => `${keyOf(id)}:lock`;
   const run = <T>(command: string, key: string, send: () => Promise<T>): Promise<T> =>
     countFaults(telemetry, command, () => replacingOtherType(redis, key, send)).catch(() => {
       throw new UpstreamUnavailable('The store of watches is not available');
@@ -116,7 +116,7 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
       const stored = await run('EVAL', keyOf(id), () => redis.eval(putScript, 1, keyOf(id), ...values));
       if (stored !== 1) return false;
       // Before others know of it: who has begun it knows that nothing was missed.
-      if (before === '') await this.claim(id);
+      if (before === '') await this.lock(id);
       if (before !== lease)
         await run('HSET', indexKey, () => redis.hset(indexKey, id, `${team} ${owner} ${lease} ${until}`));
       return true;
@@ -125,13 +125,13 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
       await run('HDEL', indexKey, () => redis.hdel(indexKey, id));
       await run('UNLINK', keyOf(id), () => redis.unlink(keyOf(id)));
     },
-    async claim(id) {
+    async lock(id) {
       if (await run('EXISTS', keyOf(id), () => redis.exists(keyOf(id))))
-        return takeClaim(redis, claimKeyOf(id), holder, claimMs, runOn(claimKeyOf(id)));
+        return takeLock(redis, lockKeyOf(id), holder, lockMs, runOn(lockKeyOf(id)));
       // Redis has evicted it: what nobody can renew or stop has ended.
       await this.remove(id);
       return false;
     },
-    release: id => releaseClaim(redis, claimKeyOf(id), holder, runOn(claimKeyOf(id))),
+    release: id => releaseLock(redis, lockKeyOf(id), holder, runOn(lockKeyOf(id))),
   };
 }

@@ -218,7 +218,7 @@ export class Watches {
   }
 
   async #lookAt(id: string): Promise<void> {
-    if (!(await this.#deps.store.claim(id))) this.#leave(id);
+    if (!(await this.#deps.store.lock(id))) this.#leave(id);
     else if (this.#running.get(id)?.controller.signal.aborted !== false) await this.#serve(id);
   }
 

@@ -8,7 +8,7 @@ import {
 } from '@apollo/server/plugin/disabled';
 import type { FastifyInstance } from 'fastify';
 import { type DocumentNode, GraphQLError, type GraphQLFormattedError, type GraphQLSchema, Kind } from 'graphql';
-import { Context, type Services } from '../../context.js';
+import { type Components, Context } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import { executeOperation, type PlanExecutor } from '../../graphql/executor/execute.js';
 import type { DocumentChecks } from '../../graphql/limits/document-checks.js';
@@ -26,7 +26,7 @@ import { keepResult, keptResult, serveApollo } from './route.js';
 
 export interface GraphqlRouteDeps {
   readonly schema: GraphQLSchema;
-  readonly services: Services;
+  readonly components: Components;
   /** The deadline of a whole request, in milliseconds. */
   readonly deadlineMs: number;
   /** Whether the header `x-explain: 1` is honored. */
@@ -44,7 +44,7 @@ export interface GraphqlRouteDeps {
 
 /** GraphQL over HTTP at `/graphql`: POST, and GET for queries. */
 export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDeps): Promise<void> {
-  const { schema, services, authentication, documentChecks, budget, responseCache } = deps;
+  const { schema, components, authentication, documentChecks, budget, responseCache } = deps;
   const format = (formatted: GraphQLFormattedError, error: unknown, requestId?: string) =>
     maskError(formatted, error, deps.introspection, cause => app.log.error({ err: cause, requestId }, 'Unexpected'));
   const apollo = new ApolloServer<Context>({
@@ -90,7 +90,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       if (operation.document?.includes('mutation')) state.flight?.settle(undefined);
       const controller = abortController(state, deps.deadlineMs, claim);
       const reports = requestedReports(request.headers, deps.explains);
-      return new Context(services, identity, controller, new ResponseMetadata(operation, claim, reports));
+      return new Context(components, identity, controller, new ResponseMetadata(operation, claim, reports));
     },
     send(reply, body, context) {
       const result = keptResult(body);
@@ -139,11 +139,11 @@ function complete(result: FormattedResult, metadata: ResponseMetadata): void {
 }
 
 /** In place of a document that is refused. */
-const nothing: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
+const emptyDocument: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
 
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
 function createApolloPlugin(
-  { schema, services, documentChecks, executePlanned }: GraphqlRouteDeps,
+  { schema, components, documentChecks, executePlanned }: GraphqlRouteDeps,
   format: (formatted: GraphQLFormattedError, error: unknown, requestId: string) => GraphQLFormattedError,
 ): ApolloServerPlugin<Context> {
   const formatAll = (errors: readonly GraphQLError[], { metadata, identity }: Context) =>
@@ -165,9 +165,9 @@ function createApolloPlugin(
           const { source, request, contextValue } = apolloRequest;
           const { identity, metadata } = contextValue;
           const { operationName, variables } = request;
-          let document = nothing;
+          let document = emptyDocument;
           try {
-            const turn = services.acceptedScopes.turnOf(identity.scope);
+            const turn = components.acceptedScopes.turnOf(identity.scope);
             // What is known is not awaited: that would be a promise, and the requests of the same turn would run in between.
             const read = documentChecks.read(turn, source, metadata.claim);
             document = read instanceof Promise ? await read : read;
@@ -191,7 +191,7 @@ function createApolloPlugin(
           }
           const defers = acceptsParts(http?.headers.get('accept'));
           const { metadata } = context;
-          const client = services.acceptedScopes.turnOf(metadata.operation.scope);
+          const client = components.acceptedScopes.turnOf(metadata.operation.scope);
           const counted = { length: Number.NaN };
           const input = { document, operationName, variables, context, client, defers, counted };
           const executed = executeOperation({ schema, executePlanned }, input);

@@ -8,7 +8,7 @@ import { createTeams, readTeams, type TeamList, type Teams } from './auth/teams.
 import type { Config } from './config/config.js';
 import { ConfigurationError, reasonOf } from './config/configuration-error.js';
 import { countOf, describeChange, Reloadable, type Secret } from './config/values.js';
-import type { Services } from './context.js';
+import type { Components } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { localGenerations, sharedGenerations } from './data/cache/generations.js';
 import { createPolling, openPollStore } from './data/polling/polling.js';
@@ -74,11 +74,11 @@ export function createBase(config: Config, seams: BaseSeams, demoTeams: TeamList
   };
 }
 
-/** The services, and what the server shares with them. */
-export type BuiltServices = Awaited<ReturnType<typeof createServices>>;
+/** The components, and what the server shares with them. */
+export type BuiltComponents = Awaited<ReturnType<typeof createComponents>>;
 
 /** Builds everything that lives as long as the process, below the server, in the order of dependence. */
-export async function createServices({ config, log, teams, telemetry, tracing, seams }: Base) {
+export async function createComponents({ config, log, teams, telemetry, tracing, seams }: Base) {
   const acceptedScopes = new AcceptedScopes();
   const budget = new MemoryBudget(
     seams.memory,
@@ -104,15 +104,15 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
     store: shared && patientRedis ? redisWatchStore({ ...shared, redis: patientRedis }, sealer) : localWatchStore(),
     teams,
     scopeOf,
-    hasEnded: credential => services.sessions.hasEnded(credential),
+    hasEnded: credential => components.sessions.hasEnded(credential),
     follow: (subject, after, credential) =>
       subject.kind === 'events'
-        ? watchedEvents(services, subject.query, after, credential)
-        : watchedJob(services, subject.marketId, subject.phase, after),
+        ? watchedEvents(components, subject.query, after, credential)
+        : watchedJob(components, subject.marketId, subject.phase, after),
     prepare: (...endpoint) => exports.sender.prepare(...endpoint),
     report: error => log.warn({ err: error }, 'A watch ended before its lease'),
   });
-  const services: Services = {
+  const components: Components = {
     upstream,
     cache: new Cache(cacheBytes, shared, generations, telemetry),
     telemetry,
@@ -151,7 +151,7 @@ export async function createServices({ config, log, teams, telemetry, tracing, s
   await generations.refresh();
   await connections?.warnOfFaults();
   return {
-    services,
+    components,
     shared,
     generations,
     budget,

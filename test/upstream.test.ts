@@ -694,6 +694,14 @@ describe('the circuit breaker', () => {
     expect(service.calls).not.toContain('GET /meanwhile');
   });
 
+  test('lets all calls through once its failures are too old to count', async () => {
+    const { service, read } = await tripped();
+    service.handle = ok;
+    moveClock(16_000);
+    const all = await Promise.all(times(5, () => read('/after')));
+    expect(all.map(({ status }) => status)).toEqual(times(5, () => 200));
+  });
+
   test('opens again when the trial fails', async () => {
     const { service, read } = await tripped();
     moveClock(6_000);

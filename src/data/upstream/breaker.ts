@@ -15,8 +15,8 @@ const openedWords = `it opened for one credential, because more than half of its
 
 /**
  * Opens for five seconds when more than half of a scope's calls fail. When its open time is over, one trial call goes through; the scope's other calls
- * are refused until the trial ends. It uses the monotonic clock, which cannot be set. The log says when it opens, and when no breaker of its family has
- * opened for a while.
+ * are refused until the trial ends. If nobody calls for ten seconds more, it closes. It uses the monotonic clock, which cannot be set. The log says when
+ * it opens, and when no breaker of its family has opened for a while.
  */
 export class Breaker {
   readonly #telemetry: Pick<Telemetry, 'warn' | 'works'>;
@@ -46,6 +46,11 @@ export class Breaker {
   enter(): boolean {
     if (this.#openUntil === undefined) return false;
     if (this.isOpen) throw new BrokenCircuitError();
+    // What failed before does not count any more.
+    if (performance.now() > this.#openUntil + sampleMs) {
+      this.#openUntil = undefined;
+      return false;
+    }
     this.#hasTrial = true;
     return true;
   }

@@ -128,24 +128,26 @@ function createPlaces({ budget, config, connections }: RequestAdmissionDeps, she
   /** @throws Overloaded where this process has too much to do for new work of the client. */
   function checkLoad(client: MemoryClient): void {
     if (budget.isNearlyFull) throw shed('memory');
+    if (!isFull()) return;
     const owner = budget.ownerOf(client);
-    if (isFull() && !inFlight.mayExceed(owner, maxInFlight))
-      throw shed('requests_in_flight', inFlight.isOverShare(owner));
+    if (!inFlight.mayExceed(owner, maxInFlight)) throw shed('requests_in_flight', inFlight.isOverShare(owner));
+  }
+
+  /** Takes a place for a request. @returns what gives it back @throws Overloaded */
+  function take(places: FairCount, max: number, reason: ShedReason, state: RequestState): () => void {
+    const owner = budget.ownerOf(state);
+    const end = places.begin(owner, max);
+    if (end === undefined) throw shed(reason, places.isOverShare(owner));
+    return end;
   }
 
   /** @throws Overloaded, since many requests may have been allowed before their bodies arrived. */
-  function countInFlight(state: RequestState): void {
-    const owner = budget.ownerOf(state);
-    const end = inFlight.begin(owner, maxInFlight);
-    if (end === undefined) throw shed('requests_in_flight', inFlight.isOverShare(owner));
-    state.countUntilReleased(end);
-  }
+  const countInFlight = (state: RequestState) =>
+    state.countUntilReleased(take(inFlight, maxInFlight, 'requests_in_flight', state));
 
   /** Counts a connection that stays open. @throws Overloaded */
   function countStream(state: RequestState): void {
-    const owner = budget.ownerOf(state);
-    const end = streams.begin(owner, connections.max * streamShare);
-    if (end === undefined) throw shed('connections', streams.isOverShare(owner));
+    const end = take(streams, connections.max * streamShare, 'connections', state);
     if (state.upgrade === undefined) state.whenClosed(end);
     else state.request.socket.once('close', end);
   }

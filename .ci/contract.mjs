@@ -18,12 +18,12 @@ if (faults.length > 0) {
   process.stderr.write(`${faults.join('\n')}\n`);
   process.exitCode = 1;
 } else if (values.release) {
+  // What a field costs is no promise: the released SDL has all directives but that.
   writeFileSync(released, `${printSchemaWithDirectives(schema).replace(/(?<!directive) @cost\([^)]*\)/g, '')}\n`);
   const today = new Date().toISOString().slice(0, 10);
   if (declarations() !== '') writeFileSync(changes, text.replace(unreleased, `${unreleased}\n## ${today}\n`));
 }
 
-/** What a field costs is no promise: the released SDL has its directives but those. */
 function currentSchema() {
   const files = readdirSync('schema').filter(file => file.endsWith('.graphql'));
   return makeExecutableSchema({ typeDefs: files.sort().map(file => readFileSync(`schema/${file}`, 'utf8')) });

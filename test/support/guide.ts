@@ -24,7 +24,7 @@ export interface Step {
 
 /** Where a guide speaks of a gateway without a variable. */
 const exampleHost = 's://gateway.example';
-const maxCommandMs = 120_000;
+const maxCommandMs = 240_000;
 
 /** The fenced blocks of a guide, in their order. */
 export function blocksOf(guide: string): Block[] {

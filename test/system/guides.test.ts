@@ -344,7 +344,8 @@ describe('docs/operators.md', () => {
       stands: { 6390: restoredRedis },
       links: { docs: resolve('docs'), restored: join(folder, 'restored') },
     });
-  });
+    // promtool alone plays the alerts of many hours.
+  }, 400_000);
   afterAll(async () => {
     for (const cleanup of cleanups.reverse()) await cleanup();
   });

@@ -80,12 +80,15 @@ export function parseReply(text: BoundedJson): unknown {
  */
 export function contentOf(text: BoundedJson, reply: Reply, request: UpstreamRequest): unknown {
   const body = parseReply(text);
-  const { success, errorCode, error, errors } = (body ?? {}) as Readonly<Record<string, unknown>>;
-  const faults = [errorCode, error, Array.isArray(errors) && errors.length > 0];
-  if (success === false || faults.some(Boolean)) throw errorOfProblem({ ...(body as object) }, reply, request);
+  const problem = [body, unwrapped(body)].find(part => saysThatItFailed(Object(part)));
+  if (problem !== undefined) throw errorOfProblem({ ...Object(problem) }, reply, request);
   if (request.record !== undefined) checkNames(request.record, body);
   return body;
 }
+
+/** As the service says it, or a server in front of it. */
+const saysThatItFailed = ({ success, errorCode, error, errorMessage, errors }: Readonly<Record<string, unknown>>) =>
+  success === false || [errorCode, error, errorMessage, Object.keys(Object(errors)).length > 0].some(Boolean);
 
 /** A reply that names no record is taken: the specification does not show every body. @throws UpstreamInvalidResponse */
 function checkNames({ id, member }: NamedRecord, body: unknown): void {

@@ -698,28 +698,31 @@ test('a write keeps nobody from the cache whose credential the service does not 
   const service = await startStubService((request, response) => {
     if (request.method === 'GET')
       return reply(response, 200, { data: { id: request.url?.split('/').at(-1), name: 'Paints' } });
-    const status = request.headers['x-api-key'] === 'made-up' ? 401 : 403;
-    refuse = () => reply(response, status);
+    refuse = () => reply(response, Number(request.headers['x-request-id']));
   });
   const withRedis = await startGateway({ redisUrl: redis.url, env: addressesOn(service.origin) });
   try {
     const read = (key: string, id = 7) => withRedis.query(`{ market(id: ${id}) { name } }`, {}, { 'x-api-key': key });
     const reads = () => service.calls.filter(call => call === 'GET /stage/dev/markets/7').length;
     for (const key of ['reader', 'member']) expect((await read(key, key === 'member' ? 8 : 7)).errors).toBeUndefined();
-    // The first refusal of an accepted credential is news.
-    for (const [key, isKnown] of [
-      ['made-up', false],
-      ['member', true],
-      ['member', false],
+    // The first refusal of an accepted credential is news. A service may hide with 404 what it has no permission for.
+    for (const [key, isKnown, status] of [
+      ['made-up', false, '401'],
+      ['member', true, '403'],
+      ['member', false, '403'],
+      ['member', false, '404'],
+      ['member', false, '400'],
+      ['member', false, '429'],
+      ['member', false, '403'],
     ] as const) {
       const before = [service.calls.length, reads()] as const;
       const publish = 'mutation { publishMarket(input: { marketId: 7 }) { marketId } }';
-      const refused = withRedis.query(publish, {}, { 'x-api-key': key });
+      const refused = withRedis.query(publish, {}, { 'x-api-key': key, 'x-request-id': status });
       await service.arrived(before[0] + 1);
       for (let turn = 0; turn < 3; turn += 1) expect((await read('reader')).data.market.name).toBe('Paints');
       expect(reads() - before[1]).toBe(isKnown ? 3 : 0);
       refuse();
-      expect((await refused).errors?.[0].extensions.upstream.status).toBe(key === 'made-up' ? 401 : 403);
+      expect((await refused).errors?.[0].extensions.upstream.status).toBe(Number(status));
     }
   } finally {
     await withRedis.close();

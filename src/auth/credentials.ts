@@ -124,7 +124,7 @@ export class AcceptedScopes {
   /** How many calls were answered under each scope, in at most a minute. */
   readonly #calls = new LRUCache<Scope, number>({ ...atMost(maxScopes), ttl: minuteMs, perf: performance });
 
-  /** The scopes, each with a tag, whose latest write was refused. */
+  /** The scopes, each with a tag, whose latest write had no effect. */
   readonly #refusedWrites = new LRUCache<string, true>(atMost(maxScopes));
 
   /** The service has answered under this scope. */
@@ -153,10 +153,10 @@ export class AcceptedScopes {
     return this.has(scope) && !this.#refusedWrites.has(`${scope} ${tag}`);
   }
 
-  /** The service answered a write. */
-  countWrite(scope: Scope, tag: string, isRefused: boolean): void {
-    if (isRefused) this.#refusedWrites.set(`${scope} ${tag}`, true);
-    else this.#refusedWrites.delete(`${scope} ${tag}`);
+  /** A write has ended. @param hasEffect false for any refusal: a service may hide with 404 what a credential has no permission for. */
+  countWrite(scope: Scope, tag: string, hasEffect: boolean): void {
+    if (hasEffect) this.#refusedWrites.delete(`${scope} ${tag}`);
+    else this.#refusedWrites.set(`${scope} ${tag}`, true);
   }
 
   calls = (): Iterable<[Scope, number]> => this.#calls.entries();

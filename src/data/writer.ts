@@ -1,7 +1,7 @@
 // Writes to the service, and what they make stale.
 import type { z } from 'zod';
 import type { AcceptedScopes, Scope } from '../auth/credentials.js';
-import { Conflict, Forbidden, Unauthenticated, UpstreamFailure, UpstreamInvalidResponse } from '../errors.js';
+import { Conflict, UpstreamFailure, UpstreamInvalidResponse } from '../errors.js';
 import type { WriteEffect } from './cache/generations.js';
 import { marketTag } from './cache/keys.js';
 import { parseLenient, type SchemaDrift } from './parsing.js';
@@ -57,17 +57,17 @@ export async function sendWrite<T>(deps: WriterDeps, auth: RequestAuth, write: W
   const { upstream, telemetry, startedRuns } = deps;
   const tags = [write.market && marketTag(write.market), write.starts?.tag].filter(tag => tag !== undefined);
   const ends = await Promise.all(tags.map(tag => beginWrite(deps, auth.scope, tag)));
-  const end = (effect: WriteEffect, isRefused: boolean) => Promise.all(ends.map(endOf => endOf(effect, isRefused)));
+  const end = (effect: WriteEffect) => Promise.all(ends.map(endOf => endOf(effect)));
   const schemaDrift: SchemaDrift = { fields: [], leftOut: 0 };
   try {
     const value = await upstream.send(write.request, auth, reply => confirmed(reply, write, schemaDrift));
     // Before anyone asks for the state of the new run.
     if (write.starts !== undefined) await startedRuns.add(write.starts.name, write.starts.idsOf(value));
-    await end('done', false);
+    await end('done');
     for (const field of schemaDrift.fields) telemetry.drift(field);
     return value;
   } catch (error) {
-    await end(effectOf(error), error instanceof Unauthenticated || error instanceof Forbidden);
+    await end(effectOf(error));
     throw error;
   }
 }
@@ -79,8 +79,8 @@ export async function sendWrite<T>(deps: WriterDeps, auth: RequestAuth, write: W
 async function beginWrite({ cache, acceptedScopes }: WriterDeps, scope: Scope, tag: string) {
   const begin = () => cache.generations.begin(tag);
   const begun = acceptedScopes.mayWrite(scope, tag) ? await begin() : undefined;
-  return async (effect: WriteEffect, isRefused: boolean) => {
-    acceptedScopes.countWrite(scope, tag, isRefused);
+  return async (effect: WriteEffect) => {
+    acceptedScopes.countWrite(scope, tag, effect !== 'none');
     const endOf = begun ?? (effect === 'none' ? undefined : await begin());
     await endOf?.(effect);
   };

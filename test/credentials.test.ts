@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { request } from 'undici';
 import { WebSocket } from 'ws';
-import { ask, startGateway, type TestGateway } from './support/gateway.js';
+import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, fakeWire } from './support/wire.js';
 
 const service = fakeWire(({ url }) => {
@@ -175,27 +175,33 @@ describe('a request without a credential', () => {
     }
   });
 
-  test('does not use the demo key for a page whose name resolves to 127.0.0.1 (DNS rebinding)', async () => {
+  test.each([{}, demoHeaders])('is nothing for a page whose name resolves to 127.0.0.1 (DNS rebinding)', async key => {
     const embedded = await startGateway();
-    const headers = { host: 'evil.example', origin: 'http://evil.example', 'content-type': 'application/json' };
+    const accept = 'application/json, text/event-stream';
+    const headers = { host: 'evil.example', 'content-type': 'application/json', accept, ...key };
+    const origin = 'http://evil.example';
     const send = async (path: string, body: object) => {
-      const accept = 'application/json, text/event-stream';
-      const options = { method: 'POST', headers: { ...headers, accept }, body: JSON.stringify(body) } as const;
+      const options = { method: 'POST', headers: { ...headers, origin }, body: JSON.stringify(body) } as const;
       return (await request(`${embedded.url}${path}`, options)).body.text();
     };
     try {
-      expect(await send('/graphql', { query: '{ events { totalCount } }' })).toContain('UNAUTHENTICATED');
+      expect(await send('/graphql', { query: '{ events { totalCount } }' })).toContain('FORBIDDEN');
       const subscription = { query: 'subscription { eventUpdates { event { id } } }' };
-      expect(await send('/graphql/stream', subscription)).toContain('UNAUTHENTICATED');
+      expect(await send('/graphql/stream', subscription)).toContain('FORBIDDEN');
       const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
-      expect(await send('/mcp', list)).toContain('UNAUTHENTICATED');
+      expect(await send('/mcp', list)).toContain('FORBIDDEN');
+      // Browsers send no origin with it.
+      const { body } = await request(`${embedded.url}/graphql?query={events{totalCount}}`, {
+        headers: { host: headers.host, 'apollo-require-preflight': '1' },
+      });
+      expect(await body.text()).toContain('UNAUTHENTICATED');
 
       const socket = new WebSocket(`${embedded.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws', {
-        headers,
+        headers: { host: headers.host, origin },
       });
       await once(socket, 'open');
-      socket.send('{"type":"connection_init"}');
-      expect((await once(socket, 'close'))[0]).toBe(4401);
+      socket.send(JSON.stringify({ type: 'connection_init', payload: key }));
+      expect((await once(socket, 'close'))[0]).toBe(4403);
       expect(embedded.sandbox?.calls.list()).toEqual([]);
     } finally {
       await embedded.close();

@@ -38,8 +38,8 @@ interface AuthenticationDeps {
   readonly demoKey: string | undefined;
 }
 
-/** What a request says about the page that sends it. @param origins of other pages that are trusted. */
-function createPageRules(origins: readonly string[], { hostOf }: ProxyHeaders) {
+/** What a request says about the page that sends it. @param origins of other pages that are trusted. @param isOpen whether anyone knows a key. */
+function createPageRules(origins: readonly string[], { hostOf }: ProxyHeaders, isOpen: boolean) {
   const isLocal = (request: IncomingMessage) => loopback.test(hostOf(request).replace(/:\d+$/, ''));
 
   /** Browsers send `Origin` for WebSockets and with CORS. For other GETs, `Sec-Fetch-Site` says whether the page is of another origin. */
@@ -47,7 +47,9 @@ function createPageRules(origins: readonly string[], { hostOf }: ProxyHeaders) {
     const { origin, 'sec-fetch-site': site = 'none' } = request.headers;
     if (origin === undefined) return site === 'none' || site === 'same-origin';
     if (origins.includes(origin)) return true;
-    return parseWebUrl(origin)?.host === hostOf(request);
+    const host = hostOf(request);
+    // Any web page can have a name that resolves to this host (DNS rebinding), but no such address.
+    return parseWebUrl(origin)?.host === host && (!isOpen || isLocal(request) || ipAddress.test(host));
   }
 
   /** Whether a page of another site sends it, for which browsers keep no `SameSite=Lax` cookie. Older ones send no `Sec-Fetch-Site`. */
@@ -118,9 +120,9 @@ export function createAuthentication(deps: AuthenticationDeps) {
     demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) };
   /** Other pages may not even send requests: anyone knows the key of the sandbox, and an export could reach private addresses. */
   const isGuarded = demoKey !== undefined || exports.allowPrivateAddresses === true;
-  const { isLocal, isTrusted, isCrossSite } = createPageRules(corsOrigins, deps.proxyHeaders);
+  const { isLocal, isTrusted, isCrossSite } = createPageRules(corsOrigins, deps.proxyHeaders, demoKey !== undefined);
   const { cookieOf, setCookieText } = createCookieRules(isLocal);
-  /** Not under another host name: any web page can have a name that resolves to 127.0.0.1 (DNS rebinding). */
+  /** Not under another host name: a page of any name can send a GET, too, which has no `Origin`. */
   const fallbackFor = (request: IncomingMessage) => (isLocal(request) ? fallback : undefined);
 
   function found(state: RequestState, credential: RequestState['credential']): void {
@@ -234,5 +236,7 @@ function rawCredentialsOf({ headers, url = '' }: IncomingMessage): RawCredential
     sessionId: sessionIds.length === 0 ? undefined : sessionIds.join(', '),
   };
 }
+
+const ipAddress = /^(?:\d+(?:\.\d+){3}|\[.+\])(?::\d+)?$/;
 
 const loopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/i;

@@ -532,20 +532,6 @@ describe('Redis', () => {
     ]);
   });
 
-  test.each(['', '{', 'null', '7', '[]', '{"value":{"id":"a"}}', '{"value":1,"freshUntil":9e15,"usableUntil":9e15}'])(
-    'with something under a key that is no entry is as one without it: %j',
-    async text => {
-      const { redis, cache, admin } = await ownRedis();
-      const [scope, { lookup }] = [someScope(), sourceOf()];
-      await getOrLoad(cache, scope, lookup('a'), never);
-      await writesOf(admin, 1);
-      const [key = ''] = await admin.keys('*');
-      await admin.set(key, text);
-      const answer = await getOrLoad(cacheOver(redis), scope, lookup('a'), never);
-      expect(answer).toMatchObject({ value: { id: 'a #2' }, source: 'network' });
-    },
-  );
-
   /** Waits until a process with an empty memory tier reads from Redis what an earlier such process has written. */
   async function untilRedisAnswers(redis: RedisClient, scope: Scope, change: Change = {}): Promise<void> {
     const { lookup } = sourceOf();

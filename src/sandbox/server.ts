@@ -17,7 +17,7 @@ import { createService } from './service.js';
 import type { WorldMarket } from './world/markets.js';
 import { createWorld } from './world/world.js';
 
-export type { Company, MarketEvent } from './resources.js';
+export type { Company } from './resources.js';
 
 export interface Sandbox extends Controls {
   /** `http://host:port`. */

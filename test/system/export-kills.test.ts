@@ -7,12 +7,9 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { startSandbox } from '../../src/sandbox/server.js';
-import { addressesOn, ask, demoHeaders } from '../support/gateway.js';
+import { ask } from '../support/gateway.js';
 import { buildProgram, type Program } from '../support/program.js';
-import { startRedis } from '../support/redis.js';
 import { allRedisPlaces } from '../support/redis-cluster.js';
-import { until } from '../support/until.js';
 
 /** How many kills for each storage: `npm run test:kills` makes it 100. */
 const kills = Number(process.env.KILLS ?? 2);
@@ -309,51 +306,3 @@ test.each(Object.entries(storages))(
     expect(totals.registered).toBeGreaterThan(0);
   },
 );
-
-test('a gateway goes on with the watches of one that was killed while it delivered, within the lease', async () => {
-  const place = await startRedis();
-  const sandbox = await startSandbox();
-  const taken = new Map<string, string>();
-  let [status, attempts] = [200, 0];
-  const endpoint = await serve(async (request, response) => {
-    const { changes } = JSON.parse(await text(request));
-    attempts += 1;
-    if (status === 200) taken.set(String(request.headers['webhook-id']), changes[0].event.title);
-    response.writeHead(status).end();
-  });
-  cleanups.push(() => sandbox.close());
-  cleanups.push(() => place.stop());
-  const env = {
-    PATH: process.env.PATH ?? '',
-    ...addressesOn(sandbox.origin),
-    REDIS_URL: place.url,
-    EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true',
-    POLL_INTERVAL_MS: '500',
-    SESSION_SECRET: 's'.repeat(32),
-  };
-  const delivering = await program.start(env);
-  await askPatiently(`${delivering.url}/graphql`, registerMutation, { name: 'target', url: endpoint }, demoHeaders);
-  const begin = 'mutation { watchEvents(input: { endpoint: "target" }) { watch { id until } } }';
-  const { watch } = (await ask(`${delivering.url}/graphql`, begin, {}, demoHeaders)).data.watchEvents;
-  const other = await program.start(env);
-  cleanups.push(() => other.kill());
-  const watches = async () =>
-    (await ask(`${other.url}/graphql`, '{ watches { id until cursor lastDelivery { status } } }', {}, demoHeaders)).data
-      .watches;
-  await until(async () => (await watches())[0].cursor !== null);
-  sandbox.publishEvent({ title: 'Taken' });
-  await until(() => taken.size === 1);
-  status = 503;
-  sandbox.publishEvent({ title: 'Refused' });
-  await until(() => attempts >= 2);
-  await delivering.kill();
-  sandbox.publishEvent({ title: 'Missed' });
-  const before = attempts;
-  await until(() => attempts > before);
-  status = 200;
-  await until(() => taken.size === 3);
-  expect([...taken.values()]).toEqual(['Taken', 'Refused', 'Missed']);
-  await until(async () => (await watches())[0].lastDelivery.status === 200);
-  // Under the same lease.
-  expect(await watches()).toMatchObject([watch]);
-});

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { CodegenConfig } from '@graphql-codegen/cli';
 import { callsTableAsMarkdown } from './test/support/calls-table.js';
 
@@ -7,6 +7,22 @@ function costPage(): string {
   const page = readFileSync('docs/cost.md', 'utf8');
   return page.replace(/(?<=<!-- calls -->\n)[\s\S]*(?=\n<!-- \/calls -->)/, () => callsTableAsMarkdown());
 }
+
+/** What resolvers get of a type: the model with its name in a `model.ts` or `client.ts`. */
+function models(): Record<string, string> {
+  const types = readdirSync('schema').flatMap(file => matches(`schema/${file}`, /^type (\w+)/gm));
+  const files = readdirSync('src/domains', { recursive: true, encoding: 'utf8' }).sort();
+  const found = files
+    .filter(file => /(?:client|model)\.ts$/.test(file))
+    .flatMap(file => {
+      const names = matches(`src/domains/${file}`, /^export (?:type|interface) (\w+)/gm);
+      return names.map(name => [name, `../domains/${file.replace('.ts', '.js')}#${name}`] as const);
+    });
+  return Object.fromEntries(found.filter(([name]) => types.includes(name)));
+}
+
+const matches = (file: string, pattern: RegExp) =>
+  [...readFileSync(file, 'utf8').matchAll(pattern)].map(([, name = '']) => name);
 
 /**
  * Writes the types of the schema, and those of its resolvers, which know the models. A non-null field that its model does not have must have a resolver, or the build fails. A nullable field
@@ -40,19 +56,10 @@ const config: CodegenConfig = {
         mapperTypeSuffix: 'Model',
         customDirectives: { semanticNonNull: true },
         mappers: {
-          Company: '../domains/companies/client.js#Company',
-          DiscoveryAlreadyRunning: '../domains/discovery/model.js#DiscoveryAlreadyRunning',
+          ...models(),
+          EventUpdate: '../domains/events/updates.js#EventUpdate',
           Export: '../domains/exports/model.js#ExportRecord',
           ExportEndpoint: '../domains/exports/model.js#Endpoint',
-          Event: '../domains/events/model.js#Event',
-          EventUpdate: '../domains/events/updates.js#EventUpdate',
-          Job: '../domains/discovery/model.js#Job',
-          Market: '../domains/markets/model.js#Market',
-          Observation: '../domains/events/model.js#Observation',
-          ReviewCompaniesPayload: '../domains/discovery/model.js#ReviewedMarket',
-          SearchKeywords: '../domains/discovery/model.js#SearchKeywords',
-          SearchCriteria: '../domains/discovery/model.js#SearchCriteria',
-          Watch: '../domains/watches/model.js#Watch',
           Topic: '../domains/markets/model.js#MarketTopic',
           TopicGroup: '../domains/markets/model.js#MarketTopicGroup',
         },

@@ -145,12 +145,14 @@ function recordOrLeftOut<T>(name: string, result: z.ZodSafeParseResult<T>, item:
   if (current !== undefined && ++current.leftOut > maxLeftOut) throw new Error('Too many records cannot be read');
   const fields = [...new Set(result.error.issues.map(issue => issue.path.join('.')))];
   current?.fields.push(...fields.map(field => (field === '' ? name : `${name}.${field}`)));
-  return { $leftOut: { record: name, id: idOf(item), index, fields } };
+  return { $leftOut: { record: name, id: idOf(name, item), index, fields } };
 }
 
-function idOf(item: unknown): string | null {
-  const { _id, id, jobId, topicId, domain } = (item ?? {}) as Record<string, unknown>;
-  const found = _id ?? id ?? jobId ?? topicId ?? domain;
+/** @param name of the record: what identifies a `Topic`, or one of `Topic.groups`, may be its `topicId`. */
+function idOf(name: string, item: unknown): string | null {
+  const { _id, id, domain, ...others } = (item ?? {}) as Record<string, unknown>;
+  const found =
+    _id ?? id ?? others[name.replace(/^(.)([^.]*).*/, (_, first, rest) => `${first.toLowerCase()}${rest}Id`)] ?? domain;
   return typeof found === 'string' || typeof found === 'number' ? String(found) : null;
 }
 

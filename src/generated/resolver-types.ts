@@ -1,12 +1,13 @@
 import type * as Types from './schema-types.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { Company as CompanyModel } from '../domains/companies/client.js';
-import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, ReviewedMarket as ReviewedMarketModel, SearchKeywords as SearchKeywordsModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
-import type { ExportRecord as ExportRecordModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
+import type { Job as JobModel, SearchKeywords as SearchKeywordsModel, SearchCriteria as SearchCriteriaModel, DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, ReviewCompaniesPayload as ReviewCompaniesPayloadModel } from '../domains/discovery/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
-import type { EventUpdate as EventUpdateModel } from '../domains/events/updates.js';
+import type { ExportAttempt as ExportAttemptModel, ExportRecord as ExportRecordModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
 import type { Market as MarketModel, MarketTopic as MarketTopicModel, MarketTopicGroup as MarketTopicGroupModel } from '../domains/markets/model.js';
+import type { EmbedSession as EmbedSessionModel } from '../domains/sessions/model.js';
 import type { Watch as WatchModel } from '../domains/watches/model.js';
+import type { EventUpdate as EventUpdateModel } from '../domains/events/updates.js';
 import type { Context } from '../context.js';
 export type Omit<T, K extends keyof T> = Pick<T, Exclude<keyof T, K>>;
 export type RequireFields<T, K extends keyof T> = Omit<T, K> & { [P in K]-?: NonNullable<T[P]> };
@@ -130,7 +131,7 @@ export type ResolversTypes = {
   CompanyPageInput: Types.CompanyPageInput;
   CompanySelection: Types.CompanySelection;
   CountryFacet: ResolverTypeWrapper<Types.CountryFacet>;
-  CreateEmbedSessionPayload: ResolverTypeWrapper<Types.CreateEmbedSessionPayload>;
+  CreateEmbedSessionPayload: ResolverTypeWrapper<Omit<Types.CreateEmbedSessionPayload, 'session'> & { session: ResolversTypes['EmbedSession'] }>;
   CreateSearchCriteriaInput: Types.CreateSearchCriteriaInput;
   CreateSearchCriteriaPayload: ResolverTypeWrapper<Omit<Types.CreateSearchCriteriaPayload, 'searchCriteria'> & { searchCriteria: ResolversTypes['SearchCriteria'] }>;
   DateOrDateTime: ResolverTypeWrapper<Types.Scalars['DateOrDateTime']['output']>;
@@ -140,7 +141,7 @@ export type ResolversTypes = {
   Direction: Types.Direction;
   DiscoveryAlreadyRunning: ResolverTypeWrapper<DiscoveryAlreadyRunningModel>;
   DiscoveryStarted: ResolverTypeWrapper<Omit<Types.DiscoveryStarted, 'jobs' | 'market'> & { jobs: ReadonlyArray<ResolversTypes['Job']>, market: ResolversTypes['Market'] }>;
-  EmbedSession: ResolverTypeWrapper<Types.EmbedSession>;
+  EmbedSession: ResolverTypeWrapper<EmbedSessionModel>;
   Event: ResolverTypeWrapper<EventModel>;
   EventBucket: ResolverTypeWrapper<Types.EventBucket>;
   EventChanges: ResolverTypeWrapper<Omit<Types.EventChanges, 'nodes'> & { nodes: ReadonlyArray<ResolversTypes['EventUpdate']> }>;
@@ -156,7 +157,7 @@ export type ResolversTypes = {
   EventUpdate: ResolverTypeWrapper<EventUpdateModel>;
   EventUpdateKind: Types.EventUpdateKind;
   Export: ResolverTypeWrapper<ExportRecordModel>;
-  ExportAttempt: ResolverTypeWrapper<Types.ExportAttempt>;
+  ExportAttempt: ResolverTypeWrapper<ExportAttemptModel>;
   ExportConnection: ResolverTypeWrapper<Omit<Types.ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversTypes['Export']> }>;
   ExportDelivered: ResolverTypeWrapper<Omit<Types.ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversTypes['ExportAttempt']> }>;
   ExportEdge: ResolverTypeWrapper<Omit<Types.ExportEdge, 'node'> & { node: ResolversTypes['Export'] }>;
@@ -211,7 +212,7 @@ export type ResolversTypes = {
   RenewWatchPayload: ResolverTypeWrapper<Omit<Types.RenewWatchPayload, 'watch'> & { watch: ResolversTypes['Watch'] }>;
   RetryExportInput: Types.RetryExportInput;
   ReviewCompaniesInput: Types.ReviewCompaniesInput;
-  ReviewCompaniesPayload: ResolverTypeWrapper<ReviewedMarketModel>;
+  ReviewCompaniesPayload: ResolverTypeWrapper<ReviewCompaniesPayloadModel>;
   ReviewDecision: Types.ReviewDecision;
   ReviewTarget: Types.ReviewTarget;
   RotateExportEndpointSecretInput: Types.RotateExportEndpointSecretInput;
@@ -270,7 +271,7 @@ export type ResolversParentTypes = {
   CompanyPageInput: Types.CompanyPageInput;
   CompanySelection: Types.CompanySelection;
   CountryFacet: Types.CountryFacet;
-  CreateEmbedSessionPayload: Types.CreateEmbedSessionPayload;
+  CreateEmbedSessionPayload: Omit<Types.CreateEmbedSessionPayload, 'session'> & { session: ResolversParentTypes['EmbedSession'] };
   CreateSearchCriteriaInput: Types.CreateSearchCriteriaInput;
   CreateSearchCriteriaPayload: Omit<Types.CreateSearchCriteriaPayload, 'searchCriteria'> & { searchCriteria: ResolversParentTypes['SearchCriteria'] };
   DateOrDateTime: Types.Scalars['DateOrDateTime']['output'];
@@ -279,7 +280,7 @@ export type ResolversParentTypes = {
   DeleteExportEndpointPayload: Omit<Types.DeleteExportEndpointPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
   DiscoveryAlreadyRunning: DiscoveryAlreadyRunningModel;
   DiscoveryStarted: Omit<Types.DiscoveryStarted, 'jobs' | 'market'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']>, market: ResolversParentTypes['Market'] };
-  EmbedSession: Types.EmbedSession;
+  EmbedSession: EmbedSessionModel;
   Event: EventModel;
   EventBucket: Types.EventBucket;
   EventChanges: Omit<Types.EventChanges, 'nodes'> & { nodes: ReadonlyArray<ResolversParentTypes['EventUpdate']> };
@@ -293,7 +294,7 @@ export type ResolversParentTypes = {
   EventTimestamps: Types.EventTimestamps;
   EventUpdate: EventUpdateModel;
   Export: ExportRecordModel;
-  ExportAttempt: Types.ExportAttempt;
+  ExportAttempt: ExportAttemptModel;
   ExportConnection: Omit<Types.ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Export']> };
   ExportDelivered: Omit<Types.ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversParentTypes['ExportAttempt']> };
   ExportEdge: Omit<Types.ExportEdge, 'node'> & { node: ResolversParentTypes['Export'] };
@@ -340,7 +341,7 @@ export type ResolversParentTypes = {
   RenewWatchPayload: Omit<Types.RenewWatchPayload, 'watch'> & { watch: ResolversParentTypes['Watch'] };
   RetryExportInput: Types.RetryExportInput;
   ReviewCompaniesInput: Types.ReviewCompaniesInput;
-  ReviewCompaniesPayload: ReviewedMarketModel;
+  ReviewCompaniesPayload: ReviewCompaniesPayloadModel;
   ReviewTarget: Types.ReviewTarget;
   RotateExportEndpointSecretInput: Types.RotateExportEndpointSecretInput;
   RotateExportEndpointSecretPayload: Omit<Types.RotateExportEndpointSecretPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };

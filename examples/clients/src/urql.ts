@@ -4,31 +4,22 @@ import { relayPagination } from '@urql/exchange-graphcache/extras';
 import type { Sink, Client as SocketClient } from 'graphql-ws';
 
 /**
- * Types whose `nodeId` is unique across all types. Select it wherever you select one of them: without it, graphcache keeps the object as a part of its parent,
- * and updates do not reach it.
+ * The `nodeId` is unique across all types. Select it wherever an object has one: without it, graphcache keeps the object as a part of its parent, as it does all
+ * others, and updates do not reach it.
  */
-const nodes = 'Company Event Export ExportEndpoint Job Market Observation Topic TopicGroup';
-/** Types that are parts of the object that has them. */
-const parts = `
-  AffectedDatapoint AlertType Capabilities ClusterLabel CompanyConnection CompanyEdge CompanyFacets CountryFacet
-  CreateEmbedSessionPayload CreateSearchCriteriaPayload DeleteExportEndpointPayload DiscoveryAlreadyRunning DiscoveryStarted
-  EmbedSession EventBucket EventChanges EventConnection EventEdge EventFacet EventReference EventSearchKeyword EventStatistics
-  EventTimestamps EventUpdate ExportAttempt ExportConnection ExportDelivered ExportEdge ExportFailed ExportMarketCsvPayload
-  ExportReference ExportRejected Histogram HistogramBucket Impact ImpactedEntity JobProgress NaicsCode NaicsFacet PageInfo
-  PublishMarketPayload Quantity RegisterExportEndpointPayload RelevantEntity RenewWatchPayload ReviewCompaniesPayload
-  RotateExportEndpointSecretPayload ScoreCount SearchCriteria SearchKeywords SearchLocation SeverityCount SignInPayload
-  SignOutPayload StopWatchingPayload SuggestKeywordsPayload UpdateExportEndpointPayload Usage VectorIndex Viewer Watch
-  WatchDelivery WatchEventsPayload WatchJobPayload`;
-
-const namesIn = (text: string) => text.trim().split(/\s+/);
-export const keys: KeyingConfig = {
-  ...Object.fromEntries(namesIn(nodes).map(name => [name, ({ nodeId }) => nodeId as string])),
-  ...Object.fromEntries(namesIn(parts).map(name => [name, () => null])),
-};
+export const keys = new Proxy<KeyingConfig>(
+  {},
+  {
+    get:
+      () =>
+      ({ nodeId }: { nodeId?: string }) =>
+        nodeId ?? null,
+  },
+);
 
 /** Without it, graphcache guesses which fragments match, and warns. */
 export const possibleTypes: Record<string, string[]> = {
-  Node: namesIn(nodes),
+  Node: 'Company Event Export ExportEndpoint Job Market Observation Topic TopicGroup'.split(' '),
   StartDiscoveryResult: ['DiscoveryStarted', 'DiscoveryAlreadyRunning'],
   ExportResult: ['ExportDelivered', 'ExportRejected', 'ExportFailed'],
   ExportEnding: ['ExportDelivered', 'ExportRejected', 'ExportFailed'],

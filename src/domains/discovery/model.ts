@@ -112,7 +112,7 @@ export interface DiscoveryAlreadyRunning {
 }
 
 /** What a review was about. Its companies are read when they are selected. */
-export interface ReviewedMarket extends DiscoveryAlreadyRunning {
+export interface ReviewCompaniesPayload extends DiscoveryAlreadyRunning {
   /** Undefined: all of the market. */
   readonly domains: readonly string[] | undefined;
 }

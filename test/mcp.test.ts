@@ -191,42 +191,6 @@ describe('the tools of the sandbox', () => {
     },
   );
 
-  test.each(revisions)('answer three questions of a buyer in revision %s', async revision => {
-    const own = await connectMcp(gateway.url, demoHeaders, revision);
-    const ask = async (name: string, variables: object): Promise<Any> => {
-      const { isError, structuredContent } = await call(name, variables, own);
-      expect([name, isError, structuredContent.errors]).toEqual([name, false, undefined]);
-      return structuredContent.data;
-    };
-    const [marketId, from] = [markets.published, '2020-01-01'];
-    try {
-      // Which company earns most where most of them work, and how do I reach it?
-      const [country] = (await ask('countCompanies', { marketId })).market.companyFacets.operatesIn;
-      const orderBy = { field: 'ACTUAL_REVENUE', direction: 'DESC' };
-      const { companies } = (await ask('findCompanies', { marketId, operatesIn: [country.value], orderBy, first: 1 }))
-        .market;
-      expect(companies.totalCount).toBe(country.count);
-      const [{ domain, actualRevenue }] = companies.nodes;
-      const { company } = (await ask('describeCompany', { marketId, domain })).market;
-      expect(company).toMatchObject({ actualRevenue, contactEmail: expect.stringContaining('@') });
-
-      // Which risk is the most frequent, and what does a source say of it?
-      const [risk] = (await ask('countEvents', { from, interval: 'MONTH' })).eventStatistics.alertTypes;
-      const { events } = await ask('searchEvents', { from, alertTypes: [risk.value], first: 1 });
-      expect(events.totalCount).toBe(risk.count);
-      const { observation } = await ask('readObservation', { id: events.nodes[0].references[0].id });
-      expect(observation.content).toEqual([expect.any(String), ...observation.content.slice(1)]);
-
-      // Has the discovery ended, and what did it search for?
-      const { jobs } = (await ask('discoveryProgress', { marketId })).market;
-      expect(jobs.map(({ finished }: Any) => finished)).toEqual(jobs.map(() => true));
-      const { searchCriteria } = (await ask('searchCriteria', { marketId })).market;
-      expect(searchCriteria.userPrompt).toEqual(expect.any(String));
-    } finally {
-      await own.close();
-    }
-  });
-
   test('are listed in at most 20 KB, and for how long', async () => {
     const listing = modern(list);
     const text = await (await sendMcp(gateway.url, listing.body, { ...demoHeaders, ...listing.headers })).text();

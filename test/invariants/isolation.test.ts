@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { moveMs } from '../../src/data/redis.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
 import { addressesOn, ask, startGateway, type TestGateway } from '../support/gateway.js';
@@ -170,25 +169,5 @@ describe.each(allRedisPlaces)('over %s', (placeName, startPlace) => {
 
   test('fleets on other databases or over other upstream services share nothing', async () => {
     await fuzz(round, fuzzMs / allRedisPlaces.length);
-  });
-
-  test('rate limits and exports have the names that they always had', async () => {
-    const [fleet] = fleets;
-    const endpoint = '{ name: "crm", url: "https://crm.example/in", description: "CRM" }';
-    const registered = await ask(
-      `${fleet?.gateway.url}/graphql`,
-      `mutation { registerExportEndpoint(input: ${endpoint}) { __typename } }`,
-      {},
-      headers,
-    );
-    expect(registered.errors).toBeUndefined();
-    const stores = place.urls.map(url => new Redis(url));
-    const names = (await Promise.all(stores.map(store => store.keys('mig:*')))).flat();
-    for (const store of stores) store.disconnect();
-    const others = names.filter(name => !/^mig:(cache|response|generation|live):0\.[\w-]{12}[.:]/.test(name));
-    expect(others.some(name => name.startsWith('mig:exports:'))).toBe(true);
-    expect(others.filter(name => !/^mig:(exports|rate:(scope|address)|sign-in:(email|address)):/.test(name))).toEqual(
-      [],
-    );
   });
 });

@@ -532,53 +532,6 @@ describe('Redis', () => {
     ]);
   });
 
-  /** Waits until a process with an empty memory tier reads from Redis what an earlier such process has written. */
-  async function untilRedisAnswers(redis: RedisClient, scope: Scope, change: Change = {}): Promise<void> {
-    const { lookup } = sourceOf();
-    await until(async () => {
-      const { source } = await getOrLoad(cacheOver(redis), scope, lookup('probe', change), never);
-      return source === 'redis';
-    });
-  }
-
-  async function answersFromSource(cache: Cache, scope: Scope, change: Change = {}): Promise<void> {
-    const { asked, lookup } = sourceOf();
-    for (let round = 0; round < 8; round += 1) {
-      const lookups = ['x', 'y'].map(key => lookup(`${key} ${round}`, change));
-      const answers = await loadMany(cache, scope, lookups, never);
-      expect(answers).toEqual([0, 1].map(() => expect.objectContaining({ source: 'network' })));
-    }
-    expect(asked).toHaveLength(16);
-  }
-
-  // Of a lost server no generations are asked for.
-  test.each<[string, Change, string[]]>([
-    ['without a tag', {}, ['MGET', 'SET']],
-    ['with a tag', { tag: 'market:7' }, []],
-  ])('gone: every answer comes from the source; back: it is used again; %s', async (_, change, failed) => {
-    const { server, redis, cache } = await ownRedis();
-    const scope = someScope();
-    const cut = new Promise(resolve => redis.once('close', resolve));
-    await server.kill();
-    await cut;
-    await answersFromSource(cache, scope, change);
-    expect(new Set(faults)).toEqual(new Set(failed));
-    await server.restart();
-    await untilRedisAnswers(redis, scope, change);
-  });
-
-  test.each<[string, Change]>([
-    ['without a tag', {}],
-    ['with a tag', { tag: 'market:7' }],
-  ])('silent: every answer comes from the source; %s', async (_, change) => {
-    const { server, redis, cache } = await ownRedis();
-    const scope = someScope();
-    server.pause();
-    await answersFromSource(cache, scope, change);
-    server.resume();
-    await untilRedisAnswers(redis, scope, change);
-  });
-
   test('unavailable while the source fails: answers come from memory', async () => {
     const { server, redis, cache } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];

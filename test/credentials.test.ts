@@ -32,13 +32,15 @@ let question = 0;
 /** Asks for one read by GET and one by POST; gives back how the gateway took the caller, and how each read went upstream. */
 async function upstreamOf(headers: Record<string, string>, search = '') {
   question += 1;
-  const { data, errors } = await ask(
+  const { data, errors, extensions } = await ask(
     `${gateway.url}/graphql${search}`,
     `{ viewer { authentication email } events(filter: { search: "q${question}" }) { totalCount } suggestMarkets(keyword: "q${question}") }`,
     {},
-    headers,
+    { ...headers, 'x-explain': '1' },
   );
   expect(errors).toBeUndefined();
+  // What is told of the calls has no credential.
+  expect(JSON.stringify(extensions)).not.toMatch(/sessionId|key-1|token-1|abc123/);
   const calls = service.calls
     .map(({ method, path, headers: sent }) => {
       const { accept: _, 'accept-encoding': __, 'content-type': ___, 'x-request-id': ____, ...credentials } = sent;

@@ -13,18 +13,23 @@ const lastDigit = ({ id }: Event) => `${id.at(-1)} ${id}`;
 /** The event list as the service shows it, in pages. An event without rows is counted, but not listed. */
 function listIn(order: Compare, rowsOf = (_: Event) => 1) {
   const events = new Map<string, Event>();
+  /** In the order of the list, once it is read after a change. */
+  let listed: Event[] | undefined;
   const asked: { page: number; from: number; to: number }[] = [];
   return {
     asked,
     set(id: string, lastUpdated: string) {
       events.set(id, { id, lastUpdated } as Event);
+      listed = undefined;
     },
-    remove: (id: string) => events.delete(id),
+    remove(id: string) {
+      events.delete(id);
+      listed = undefined;
+    },
     read: (async (page, from, to) => {
       asked.push({ page, from, to });
-      const found = [...events.values()]
-        .filter(event => updatedAt(event) >= from && updatedAt(event) <= to)
-        .sort(order);
+      listed ??= [...events.values()].sort(order);
+      const found = listed.filter(event => updatedAt(event) >= from && updatedAt(event) <= to);
       const rows = found.flatMap(event => Array<Event>(rowsOf(event)).fill(event));
       return {
         events: rows.slice((page - 1) * maxPageSize, page * maxPageSize),

@@ -12,13 +12,7 @@ import { createSigner } from '../src/data/signer.js';
 import { openFileStore } from '../src/domains/exports/file-store.js';
 import { type Endpoint, type ExportRecord, teamState } from '../src/domains/exports/model.js';
 import { createRedisStore } from '../src/domains/exports/redis-store.js';
-import {
-  earlierExport,
-  recentExports,
-  withEndpoint,
-  withExport,
-  withoutEndpoint,
-} from '../src/domains/exports/team-state.js';
+import { earlierExport, recentExports, withEndpoint, withExport } from '../src/domains/exports/team-state.js';
 import { createTeamStore, type TeamStore, type TextStore } from '../src/domains/exports/team-store.js';
 import { timeNow } from '../src/lib/clock.js';
 import { iso } from '../src/lib/time.js';
@@ -175,16 +169,6 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
     expect(await names(next, team)).toEqual(['a', 'b']);
     expect(await names(next, other)).toEqual(['c']);
     expect((await next.read(team)).endpoints[0]).toEqual(endpoint('a'));
-  });
-
-  test('changes nothing if the change throws', async () => {
-    const { store, team } = await opened();
-    await register(store, team, 'a');
-    await expect(register(store, team, 'a')).rejects.toMatchObject({ code: 'CONFLICT' });
-    await expect(
-      store.change(team, state => ({ value: withoutEndpoint(state, 'b'), result: null })),
-    ).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    expect(await names(store, team)).toEqual(['a']);
   });
 
   test('stores at most 8 MB of exports of 24 hours for each team, and drops earlier ones first', async () => {

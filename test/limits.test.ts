@@ -216,15 +216,10 @@ describe('the limits of a request', () => {
     expect(fit.errors).toHaveLength(1);
   });
 
-  const large = JSON.stringify({ query: '{ viewer { team } }', padding: 'a'.repeat(1024 * 1024) });
-  test.each<[string, number, RequestInit]>([
-    ['a batch of operations', 400, { body: JSON.stringify([{ query: '{ viewer { team } }' }]) }],
-    ['a body of more than one megabyte', 413, { body: large }],
-    ['the same without a content-length', 413, { body: new Blob([large]).stream(), duplex: 'half' } as RequestInit],
-  ])('reject %s', async (_, expected, init) => {
+  test('reject a batch of operations', async () => {
     const headers = { 'content-type': 'application/json' };
-    const { status } = await fetch(`${gateway.url}/graphql`, { method: 'POST', headers, ...init });
-    expect(status).toBe(expected);
+    const body = JSON.stringify([{ query: '{ viewer { team } }' }]);
+    expect((await fetch(`${gateway.url}/graphql`, { method: 'POST', headers, body })).status).toBe(400);
   });
 
   test('allow GraphiQL to query the whole schema', async () => {

@@ -277,45 +277,6 @@ describe('connections', () => {
 });
 
 describe('what goes over the wire', () => {
-  test.each<[Credential, Record<string, string>, string]>([
-    [apiKey, { 'x-api-key': key }, '/v1/thing?a=1'],
-    [{ kind: 'bearer', secret: new Secret('t0ken') }, { authorization: 'Bearer t0ken' }, '/v1/thing?a=1'],
-    [{ kind: 'sessionId', secret: new Secret('s&id') }, {}, '/v1/thing?a=1&sessionId=s%26id'],
-    [
-      {
-        kind: 'cookie',
-        secret: new Secret(
-          JSON.stringify([
-            ['sid=1', '/', null],
-            ['b=2', '/', null],
-          ]),
-        ),
-        email: 'a@b.c',
-        name: null,
-        session: 'id',
-      },
-      { cookie: 'sid=1; b=2' },
-      '/v1/thing?a=1',
-    ],
-  ])('includes the credential %o unchanged, which the metadata never holds', async (credential, expected, url) => {
-    let headers = {};
-    const service = await startStubService((request, response) => {
-      headers = request.headers;
-      reply(response, 200);
-    });
-    cleanups.push(() => service.close());
-    const { upstream, metadata } = upstreamAt(`${service.origin}/v1`);
-    const request = { family: 'f', address: 'base', method: 'GET', path: '/thing?a=1', safe: true } as const;
-    await upstream.send(request, { credential, metadata }, unread);
-    expect(headers).toMatchObject(expected);
-    const ways = ['x-api-key', 'authorization', 'cookie'].filter(name => name in headers);
-    expect(ways).toEqual(Object.keys(expected));
-    expect(service.calls).toEqual([`GET ${url}`]);
-    expect(metadata.upstreamCalls).toEqual([
-      { method: 'GET', path: '/thing?a=1', status: 200, milliseconds: expect.any(Number), source: 'network' },
-    ]);
-  });
-
   test('is a JSON body for a write', async () => {
     let body = '';
     const { write } = await serviceThat((request, response) => {

@@ -3,6 +3,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { request } from 'undici';
 import { type CachedResponse, represent } from '../src/http/response-cache/store.js';
+import { setClock } from '../src/lib/clock.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { addressesOn, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
 import { begun, hold } from './support/hold.js';
@@ -79,7 +80,7 @@ const over = (index: number): TestGateway => gateways[index] ?? alone;
 test.each(['gzip', 'br'])('a response is compressed with %s once for all clients', async encoding => {
   const body = [Buffer.alloc(100_000, 'text')];
   const head = { headers: [], etag: '"e"', operation: undefined, outcome: 'ok', keepUntil: 0, generations: [] };
-  const response: CachedResponse = { ...head, body, length: 100_000, compressed: {} };
+  const response: CachedResponse = { ...head, keptMs: 0, body, length: 100_000, compressed: {} };
   const sent = () => represent(response, { 'accept-encoding': encoding });
   const together = await Promise.all([sent(), sent()]);
   // Of another encoding meanwhile: it replaces none.
@@ -340,6 +341,24 @@ test('a client is told to ask again for what a write or a poll may change and fo
   expect(await cachingOf(fresh(), key)).toBe('private, no-cache');
   expect(await cachingOf('mutation { createEmbedSession { session { accessToken } } }', key)).toBe('no-store');
   expect(await cachingOf(suggestions, { cookie })).toBe('private, no-cache');
+});
+
+test('a response is not kept for longer because the clock is set back', async () => {
+  try {
+    let times = 0;
+    // The gateways over Redis set it, too.
+    await until(async () => {
+      const query = `{ suggestMarkets(keyword: "k${++times}") }`;
+      setClock(Date.now(), performance.now());
+      await post(alone, query);
+      const before = await keptBy(alone);
+      setClock(Date.now() - 3_600_000, performance.now());
+      await post(alone, query);
+      return (await keptBy(alone)) === before;
+    });
+  } finally {
+    setClock(Date.now(), performance.now());
+  }
 });
 
 test('a session id in the address shapes the scope alone', async () => {

@@ -340,6 +340,14 @@ describe.each(allTiers)('a cache of %s', tiers => {
     await expect(getOrLoad(cache, scope, lookup('a', { tag, ...failing(down) }), never)).rejects.toBe(down);
   });
 
+  test('does not serve values for longer because the clock was set back when the source fails', async () => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    await getOrLoad(cache, scope, lookup('a'), never);
+    moveClock(-60 * second);
+    const down = new UpstreamUnavailable('Down');
+    await expect(getOrLoad(cache, scope, lookup('a', failing(down)), never)).rejects.toBe(down);
+  });
+
   test('serves values that outlive their tag only when the source fails', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const lasting = { tag: `events:${scope}`, outlivesTag: true };

@@ -227,10 +227,12 @@ export class LookupBatch implements Receiver<Loaded> {
     if (error instanceof NotFound) this.#storeRefusal(inFlight, lookup.lifetime.absent, error.upstream);
     if (error instanceof Forbidden || error instanceof Unauthenticated) this.#storeRefusal(inFlight, 0);
     if (!(error instanceof UpstreamFailure)) return error;
-    const usable = lookup.outlivesTag ? anyGeneration : generation?.token;
-    const olderInRedis = freshEntry(this.#inRedis, lookup.key, usable, 'usableUntil');
+    const { key, lifetime, outlivesTag } = lookup;
+    const usable = outlivesTag ? anyGeneration : generation?.token;
+    const maxMs = lifetime.maxAge + lifetime.grace;
+    const olderInRedis = freshEntry(this.#inRedis, key, usable, 'usableUntil', maxMs);
     if (olderInRedis !== undefined) return resultOf(olderInRedis, 'redis', true);
-    const olderInMemory = freshEntry(this.#state.memory, lookup.key, usable, 'usableUntil');
+    const olderInMemory = freshEntry(this.#state.memory, key, usable, 'usableUntil', maxMs);
     return olderInMemory === undefined ? error : resultOf(olderInMemory, 'memory', true);
   }
 

@@ -162,7 +162,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       const isOfVersion = started.version === versionOf(scope);
       const keepUntil = isOfVersion && Number.isFinite(metadata.cacheableUntil) ? metadata.cacheableUntil : 0;
       const cached = toCached(reply, bytes, metadata, keepUntil);
-      if (cached.keepUntil > timeNow()) store.put(started.key, cached);
+      if (cached.keptMs > 0) store.put(started.key, cached);
       started.settle(cached);
       // From now on `claimMemory` counts it.
       metadata.claim?.release();
@@ -187,6 +187,7 @@ function toCached(
     compressed: {},
     etag: `"${bytes.digest}"`,
     keepUntil,
+    keptMs: keepUntil - timeNow(),
     generations: [...metadata.generations],
   };
 }

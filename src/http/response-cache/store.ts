@@ -46,7 +46,9 @@ export function createResponseCacheStore({ bytes, shared, generations, telemetry
 
   /** Whether a response has not expired. One that contains markets or events is valid until they change, which only the current generations tell. */
   function isValid(response: CachedResponse): MaybePromise<boolean> {
-    if (response.keepUntil <= timeNow()) return false;
+    const leftMs = response.keepUntil - timeNow();
+    // One from before the clock was set back would stay for too long.
+    if (leftMs <= 0 || leftMs > response.keptMs) return false;
     if (response.generations.length === 0) return true;
     const current = response.generations.map(([tag]) => generations.current(tag));
     return Promise.all(current).then(all =>
@@ -114,6 +116,8 @@ const head = z.strictObject({
   documentId: z.string().optional(),
   /** Until when it is valid, in milliseconds since 1970; 0: only now. */
   keepUntil: z.number(),
+  /** How long before that it was made, in milliseconds. */
+  keptMs: z.number(),
   /** The generations it depends on, by their tags. */
   generations: z.array(z.tuple([z.string(), z.string()])),
 });

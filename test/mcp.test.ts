@@ -698,7 +698,8 @@ test('an agent that is hosted elsewhere finds out where it gets a token, and wor
   const asked: unknown[] = [];
   await once(issuer.listen(0, '127.0.0.1'), 'listening');
   const origin = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}`;
-  const other = await startGateway({ sandbox, env: { ...env, MCP_AUTHORIZATION_SERVERS: origin } });
+  const proxied = { MCP_AUTHORIZATION_SERVERS: origin, TRUST_PROXY: '127.0.0.1' };
+  const other = await startGateway({ sandbox, env: { ...env, ...proxied } });
   try {
     const metadata = '/.well-known/oauth-protected-resource';
     const refused = await sendMcp(other.url, list, {});
@@ -710,6 +711,14 @@ test('an agent that is hosted elsewhere finds out where it gets a token, and wor
         authorization_servers: [origin],
       });
     }
+    // Agents compare it with the address that they know.
+    const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'gateway.example' };
+    expect((await sendMcp(other.url, list, headers)).headers.get('www-authenticate')).toBe(
+      `Bearer resource_metadata="https://gateway.example${metadata}"`,
+    );
+    expect(await (await fetch(other.url + metadata, { headers })).json()).toMatchObject({
+      resource: 'https://gateway.example/mcp',
+    });
     const kept: Any = {};
     const authProvider = {
       redirectUrl: 'http://127.0.0.1/agreed',
@@ -731,10 +740,10 @@ test('an agent that is hosted elsewhere finds out where it gets a token, and wor
     const result: Any = await agent.callTool({ name: 'suggestMarkets', arguments: { keyword: 'battery' } });
     expect(result.isError ?? false).toBe(false);
     sandbox.revoke(token);
-    const { status, headers } = await sendMcp(other.url, toolCall('suggestMarkets', { keyword: 'steel' }), {
+    const again = await sendMcp(other.url, toolCall('suggestMarkets', { keyword: 'steel' }), {
       authorization: `Bearer ${token}`,
     });
-    expect([status, headers.get('www-authenticate')]).toEqual([
+    expect([again.status, again.headers.get('www-authenticate')]).toEqual([
       401,
       `Bearer error="invalid_token", resource_metadata="${other.url}${metadata}"`,
     ]);

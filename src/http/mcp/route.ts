@@ -7,6 +7,7 @@ import type { GraphQLSchema } from 'graphql';
 import { hashedKey, scopedKey } from '../../data/cache/keys.js';
 import { Abandoned, BadUserInput, Unauthenticated } from '../../errors.js';
 import { responseMessage } from '../../graphql/response-text.js';
+import type { ProxyHeaders } from '../../lib/network.js';
 import { type OperationInfo, operationName } from '../../observability/operation-info.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Authentication, Identity } from '../authentication.js';
@@ -25,6 +26,7 @@ interface McpDeps {
   readonly subscriptions: Subscriptions;
   /** The issuers of the bearer tokens that the service accepts. */
   readonly authorizationServers: readonly string[];
+  readonly proxyHeaders: ProxyHeaders;
 }
 
 /** Where clients find out which servers issue tokens (RFC 9728). */
@@ -38,7 +40,7 @@ const protocol = () => import('./protocol.js');
  * gateway of a fleet can answer it.
  */
 export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): void {
-  const { authentication, subscriptions, authorizationServers } = deps;
+  const { authentication, subscriptions, authorizationServers, proxyHeaders } = deps;
   const progress = createJobWatch(deps.schema, subscriptions);
   const tools = deps.tools.map(tool => describe(tool, progress.schemaFor(tool)));
   /** Ends the streams that wait for jobs. */
@@ -83,7 +85,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     throw new Unauthenticated('The service does not accept the token; get another one');
   });
 
-  const originOf = ({ protocol, host }: FastifyRequest) => `${protocol}://${host}`;
+  const originOf = ({ raw }: FastifyRequest) => `${proxyHeaders.schemeOf(raw)}://${proxyHeaders.hostOf(raw)}`;
   if (authorizationServers.length > 0) {
     // Below the path of what it is about, too: clients that overlook the challenge look there first (RFC 9728, section 3.1).
     for (const address of [metadataPath, `${metadataPath}${path}`]) {

@@ -1,16 +1,11 @@
 import diagnostics from 'node:diagnostics_channel';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { AddressRefused, createAddressGuard, type Resolve, resolveName } from '../src/domains/exports/address-guard.js';
 import { deliver } from '../src/domains/exports/delivery.js';
 import { takeAttemptTimers } from './support/attempt-timers.js';
+import { cleanups, listening } from './support/cleanups.js';
 import { insideUrls } from './support/inside-addresses.js';
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** A server on loopback that notes what reaches it. */
 async function startInside() {
@@ -22,9 +17,7 @@ async function startInside() {
     response.end('{"title":"t","message":"m","redirectUrl":null}');
   });
   server.on('connection', () => connections.push(1));
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  cleanups.push(() => server.close());
-  return { port: (server.address() as AddressInfo).port, connections, requests };
+  return { port: await listening(server), connections, requests };
 }
 
 /** Counts the sockets that this process begins to connect. */

@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { lstat, mkdtemp, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { lstat, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { TeamKey } from '../src/auth/teams.js';
 import { Secret } from '../src/config/values.js';
@@ -16,6 +15,7 @@ import { earlierExport, recentExports, withEndpoint, withExport } from '../src/d
 import { createTeamStore, type TeamStore, type TextStore } from '../src/domains/exports/team-store.js';
 import { timeNow } from '../src/lib/clock.js';
 import { iso } from '../src/lib/time.js';
+import { cleanups, temporaryFolder } from './support/cleanups.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { startNetwork } from './support/network.mjs';
 import { startRedis } from './support/redis.js';
@@ -31,11 +31,6 @@ beforeAll(async () => {
 afterAll(() => Promise.all([...places.values()].map(place => place.stop())));
 
 const team = 'name:team' as TeamKey;
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 const endpoint = (name: string): Endpoint => ({
   name,
@@ -74,12 +69,6 @@ const failed = { kind: 'FAILED', message: 'It failed.' } as const;
 const ended = (change: Partial<ExportRecord> = {}) => record({ outcome: failed, ...change });
 const ago = (milliseconds: number) => iso(timeNow() - milliseconds);
 
-async function folder(): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'exports-'));
-  cleanups.push(() => rm(path, { recursive: true, force: true }));
-  return path;
-}
-
 async function redisAt(...urls: readonly string[]) {
   const client = connectRedis(urls, () => {});
   cleanups.push(() => client.disconnect());
@@ -104,7 +93,7 @@ async function storeIn(name: string): Promise<TeamStore> {
 /** Opens stores that keep one and the same state, as processes of one fleet, or one after the other. */
 const kinds: Record<string, () => Promise<() => Promise<TeamStore>>> = {
   'a file': async () => {
-    const path = join(await folder(), 'made', 'when needed');
+    const path = join(await temporaryFolder(), 'made', 'when needed');
     return () => storeAt(path);
   },
   ...Object.fromEntries(redisPlaces.map(([name]) => [name, async () => () => storeIn(name)])),
@@ -189,7 +178,7 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
 });
 
 test('a state that has not changed is opened once, and never for another team', async () => {
-  const path = await folder();
+  const path = await temporaryFolder();
   const texts = await openFileStore(path, silentTelemetry);
   const [store, writer] = [signed(texts), signed(texts)];
   await begin(writer, team, ended({ id: 'first' }));
@@ -267,30 +256,14 @@ describe('the state of a team', () => {
 
 describe('the file of the export store', () => {
   test('is readable by its owner only, and no temporary file remains', async () => {
-    const path = await folder();
+    const path = await temporaryFolder();
     await register(await storeAt(path), team, 'a');
     expect((await stat(join(path, 'exports.json'))).mode & 0o777).toBe(0o600);
     expect(await readdir(path)).toEqual(['exports.json']);
   });
 
-  test.each([
-    ['cut off', (text: string) => text.slice(0, -10)],
-    ['empty', () => ''],
-    ['of another version', (text: string) => text.replace('"version":1', '"version":2')],
-    ['of another structure', (text: string) => text.replace('"endpoints":', '"entrypoints":')],
-    ['binary', () => '\0\0\0\0'],
-  ])('that is %s is reported at the start and not changed', async (_, damage) => {
-    const path = await folder();
-    const file = join(path, 'exports.json');
-    await register(await storeAt(path), team, 'a');
-    const damaged = damage(await readFile(file, 'utf8'));
-    await writeFile(file, damaged);
-    await expect(storeAt(path)).rejects.toThrow(file);
-    expect(await readFile(file, 'utf8')).toBe(damaged);
-  });
-
   test('that is damaged while the gateway runs is not overwritten', async () => {
-    const path = await folder();
+    const path = await temporaryFolder();
     const file = join(path, 'exports.json');
     const store = await storeAt(path);
     await register(store, team, 'a');
@@ -300,7 +273,7 @@ describe('the file of the export store', () => {
   });
 
   test('keeps what a newer gateway has added beside the teams', async () => {
-    const path = await folder();
+    const path = await temporaryFolder();
     const file = join(path, 'exports.json');
     const read = async () => JSON.parse(await readFile(file, 'utf8'));
     await register(await storeAt(path), team, 'a');
@@ -314,7 +287,7 @@ describe('the file of the export store', () => {
   });
 
   test('survives a write that was killed', async () => {
-    const path = await folder();
+    const path = await temporaryFolder();
     await register(await storeAt(path), team, 'a');
     await writeFile(join(path, 'exports.json.12345.new'), '{"version":1,"tea');
     const next = await storeAt(path);
@@ -324,8 +297,8 @@ describe('the file of the export store', () => {
   });
 
   test('is written through no link in its place', async () => {
-    const path = await folder();
-    const [store, other] = [await storeAt(path), join(await folder(), 'other')];
+    const path = await temporaryFolder();
+    const [store, other] = [await storeAt(path), join(await temporaryFolder(), 'other')];
     await writeFile(other, 'kept');
     await symlink(other, join(path, `exports.json.${process.pid}.new`));
     await register(store, team, 'a');
@@ -334,7 +307,7 @@ describe('the file of the export store', () => {
   });
 
   test.each(['a file of 1.5 GB', 'a pipe', 'a device'])('is not read where it is %s', async kind => {
-    const path = await folder();
+    const path = await temporaryFolder();
     const file = join(path, 'exports.json');
     if (kind === 'a pipe') execFileSync('mkfifo', [file]);
     else if (kind === 'a device') await symlink('/dev/zero', file);
@@ -347,7 +320,7 @@ describe('the file of the export store', () => {
   });
 
   test('confirms no change that it could not write', async () => {
-    const path = await folder();
+    const path = await temporaryFolder();
     const place = join(path, 'place');
     const store = await storeAt(place);
     await rm(place, { recursive: true });
@@ -386,7 +359,7 @@ describe.each(redisPlaces)('the export store in %s', name => {
 
 describe('the export store on a failing disk', () => {
   test('logs the failure, and works again with the disk', async () => {
-    const path = await folder();
+    const path = await temporaryFolder();
     const warnings: string[] = [];
     const telemetry = {
       ...silentTelemetry,

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Sandbox } from '../src/sandbox/server.js';
+import { cleanups } from './support/cleanups.js';
 import { addressesOn, ask, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { startRedis } from './support/redis.js';
 import { overSse } from './support/streams.js';
@@ -447,10 +448,8 @@ describe('each step', () => {
 });
 
 describe('jobs that the service lists some time after it has started them', () => {
-  const cleanups: (() => unknown)[] = [];
-  afterEach(async () => {
+  afterEach(() => {
     jest.restoreAllMocks();
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   });
 
   const yesterdays = { jobId: 1, endTime: '2026-01-01T00:00:00Z' };

@@ -4,15 +4,16 @@ import { readFileSync } from 'node:fs';
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, get, type Server } from 'node:http';
 import http2 from 'node:http2';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
 import { parseAllDocuments } from 'yaml';
 import { hashOfKey } from '../../src/auth/credentials.js';
+import { cleanups, listening, temporaryFolder } from '../support/cleanups.js';
 import { freeAddress } from '../support/free-address.js';
 import { ask, demoHeaders, startGateway } from '../support/gateway.js';
 import { buildProgram, type Program } from '../support/program.js';
@@ -213,19 +214,9 @@ test('says in one line which tool to install', () => {
 });
 
 describe('the balancer', () => {
-  const cleanups: (() => unknown)[] = [];
-  afterEach(async () => {
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  });
-
   /** Something in a gateway's place. */
   async function standIn(server: Server): Promise<string> {
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    cleanups.push(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return `127.0.0.1:${await listening(server)}`;
   }
 
   async function balance(
@@ -255,8 +246,7 @@ describe('the balancer', () => {
 
   /** A folder with a certificate for localhost, and with other files. */
   async function folderWith(files: Record<string, string>): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'balancer-'));
-    cleanups.push(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder();
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
     const options = [
       '-x509',

@@ -3,20 +3,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import { hashOfKey } from '../../src/auth/credentials.js';
+import { cleanups, temporaryFolder } from '../support/cleanups.js';
 import { buildProgram, type Ended } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
 import { overSse, overWebsocket } from '../support/streams.js';
 import { reply, type StubService, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** Of the client, of the gateway, of the user, and of two endpoints. Some characters are written differently in JSON or in an address. */
 const secrets = {
@@ -81,8 +77,7 @@ async function startEndpoint(onCall: () => unknown) {
 /** Where exports are stored: what it holds, and how it is lost. */
 const storages: Record<string, () => Promise<Storage>> = {
   async 'a file'() {
-    const folder = await mkdtemp(join(tmpdir(), 'secrets-'));
-    cleanups.push(() => rm(folder, { recursive: true, force: true }));
+    const folder = await temporaryFolder();
     const data = join(folder, 'data');
     return {
       env: { DATA_DIR: data },

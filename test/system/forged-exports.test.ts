@@ -1,14 +1,12 @@
-import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { cleanups, listening, temporaryFolder } from '../support/cleanups.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram, type Ended, type Program } from '../support/program.js';
@@ -31,10 +29,6 @@ afterAll(async () => {
   redis.disconnect();
   await Promise.all([sandbox.close(), redisServer.stop()]);
 });
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 // biome-ignore lint/suspicious/noExplicitAny: what a forger may write
 type Stored = any;
@@ -50,8 +44,7 @@ interface Place {
 
 const places: Record<string, () => Promise<Place>> = {
   async 'a file'() {
-    const folder = await mkdtemp(join(tmpdir(), 'forged-'));
-    cleanups.push(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder();
     const file = join(folder, 'exports.json');
     return {
       env: { DATA_DIR: folder },
@@ -94,8 +87,7 @@ describe.each(Object.entries(places))('the registry of exports in %s', (_, open)
   let teamsFile: string;
   beforeEach(async () => {
     place = await open();
-    const folder = await mkdtemp(join(tmpdir(), 'teams-'));
-    cleanups.push(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder();
     teamsFile = join(folder, 'teams.json');
     const teams = [ours, theirs].map(headers => [hashOfKey(headers['x-api-key'])]);
     await writeFile(
@@ -112,9 +104,7 @@ describe.each(Object.entries(places))('the registry of exports in %s', (_, open)
       });
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"title":"T","message":"M"}');
     });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    cleanups.push(() => server.close());
-    endpointUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    endpointUrl = `http://127.0.0.1:${await listening(server)}`;
   });
 
   /** Both teams are those of one API key each. */
@@ -295,8 +285,7 @@ describe.each(Object.entries(places))('the registry of exports in %s', (_, open)
 });
 
 test('without SESSION_SECRET, a gateway forgets what a file has from an earlier start, and sends nothing to it', async () => {
-  const DATA_DIR = await mkdtemp(join(tmpdir(), 'forgotten-'));
-  cleanups.push(() => rm(DATA_DIR, { recursive: true }));
+  const DATA_DIR = await temporaryFolder();
   const input = { name: 'crm', url: 'http://127.0.0.1:9/', description: 'D' };
   for (let starts = 0; starts < 2; starts += 1) {
     const gateway = await startGateway({ sandbox, env: { DATA_DIR, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' } });

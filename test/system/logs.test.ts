@@ -5,7 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { cleanups } from '../support/cleanups.js';
 import { freeAddress } from '../support/free-address.js';
 import { ask } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
@@ -248,11 +249,6 @@ test('no credential is logged', async () => {
 });
 
 describe('output that nobody reads', () => {
-  const cleanups: (() => unknown)[] = [];
-  afterEach(async () => {
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  });
-
   /** A pipe that takes no more. */
   async function startFullPipe() {
     const folder = await mkdtemp(join(tmpdir(), 'pipe-'));

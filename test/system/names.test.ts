@@ -1,13 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { cleanups, temporaryFolder } from '../support/cleanups.js';
 import { startCollector } from '../support/collector.js';
 import { freeAddress } from '../support/free-address.js';
 import { ask } from '../support/gateway.js';
@@ -17,18 +17,13 @@ import { startRedis } from '../support/redis.js';
 import { until } from '../support/until.js';
 
 const here = ['127.0.0.1'];
-const cleanups: (() => unknown)[] = [];
 let folder: string;
 let sandbox: Sandbox;
 let names: NameServer;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'names-'));
-  cleanups.push(() => rm(folder, { recursive: true }));
+  folder = await temporaryFolder();
   sandbox = await startSandbox();
   cleanups.push(sandbox.close);
-});
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
 /** Starts a gateway that has this name server and these lines in the files of the system. */

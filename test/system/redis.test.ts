@@ -1,8 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { createServer } from 'node:net';
+import { expect, jest, test } from '@jest/globals';
 import { connectRedis, createRedisGuard, firstContact, type RedisClient, subscriberOf } from '../../src/data/redis.js';
 import { failureInWords } from '../../src/observability/warnings.js';
+import { cleanups, listening } from '../support/cleanups.js';
 import { startFakeRedis } from '../support/fake-redis.js';
 import { moves, namedMoves } from '../support/moving-redis.js';
 import { startNetwork } from '../support/network.mjs';
@@ -10,11 +10,6 @@ import { startRedis } from '../support/redis.js';
 import { allRedisPlaces } from '../support/redis-cluster.js';
 import { silentTelemetry } from '../support/silent-telemetry.js';
 import { until } from '../support/until.js';
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 function connected(urls: readonly string[]): RedisClient {
   const client = connectRedis(urls, () => {});
@@ -78,11 +73,10 @@ test('the first contact with a Redis that is still reading what it holds is over
       socket.write(`$${state.length}\r\n${state}\r\n`.repeat(commands.length));
     });
   });
-  await once(loading.listen(0, '127.0.0.1'), 'listening');
-  cleanups.push(() => loading.close());
+  const port = await listening(loading);
   const { timeout, abort } = takeTimeout();
   let isOver = false;
-  const contact = firstContact(connected([`redis://127.0.0.1:${(loading.address() as AddressInfo).port}`])).then(() => {
+  const contact = firstContact(connected([`redis://127.0.0.1:${port}`])).then(() => {
     isOver = true;
   });
   // ioredis has asked whether it still reads, and asks again.

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { cleanups, listening, temporaryFolder } from '../support/cleanups.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram } from '../support/program.js';
@@ -27,15 +27,10 @@ const manifestOf = (...documents: string[]) => Object.fromEntries(documents.map(
 let folder: string;
 let teamsFile: string;
 let documentsFile: string;
-const cleanups: (() => unknown)[] = [];
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'reload-'));
-  cleanups.push(() => rm(folder, { recursive: true }));
+  folder = await temporaryFolder();
   teamsFile = join(folder, 'teams.json');
   documentsFile = join(folder, 'documents.json');
-});
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
 const write = (file: string, content: unknown) =>
@@ -101,11 +96,9 @@ describe('SIGHUP', () => {
   test('before the gateway is ready is applied as soon as it is', async () => {
     await write(teamsFile, [team('Buyers', demoKey)]);
     await write(documentsFile, {});
-    const silent = createServer().listen(0, '127.0.0.1');
-    cleanups.push(() => silent.close());
-    await once(silent, 'listening');
+    const silent = createServer();
+    const redis = `redis://127.0.0.1:${await listening(silent)}`;
     const connected = once(silent, 'connection');
-    const redis = `redis://127.0.0.1:${(silent.address() as AddressInfo).port}`;
     const starting = (await buildProgram()).launch({ ...env(), REDIS_URL: redis });
     await connected;
     await write(teamsFile, [team('Buyers', demoKey), team('Sellers', otherKey)]);

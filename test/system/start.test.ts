@@ -1,15 +1,15 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { chmod, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { chmod, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { newSigningSecret, signatureHeaders } from '../../src/domains/exports/signing.js';
 import { startSandbox } from '../../src/sandbox/server.js';
+import { cleanups, listening, temporaryFolder } from '../support/cleanups.js';
 import { addressesOn, ask } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
@@ -51,14 +51,13 @@ describe('a signal ends a gateway that is starting at once, with a message', () 
   });
 
   test('SIGTERM, while it waits for Redis', async () => {
-    const silent = createServer().listen(0, '127.0.0.1');
-    await once(silent, 'listening');
+    const silent = createServer();
+    const port = await listening(silent);
     const connected = once(silent, 'connection');
-    const starting = program.launch({ REDIS_URL: `redis://127.0.0.1:${(silent.address() as AddressInfo).port}` });
+    const starting = program.launch({ REDIS_URL: `redis://127.0.0.1:${port}` });
     await connected;
     starting.signal('SIGTERM');
     expect(await starting.ended).toMatchObject({ code: 143, stdout: '' });
-    silent.close();
   });
 });
 
@@ -130,14 +129,13 @@ test('after SIGTERM the gateway serves for SHUTDOWN_NOTICE_MS, while it is no lo
 });
 
 test('prints its address as localhost, and the keys, users and markets of the sandbox', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'front-end-'));
+  const folder = await temporaryFolder();
   await writeFile(join(folder, 'index.html'), 'The front end');
   const running = await program.start({ STATIC_DIR: folder, DATA_DIR: join(folder, 'data') });
   const { port } = new URL(running.url);
   const page = await fetch(`http://localhost:${port}/`);
   expect(await page.text()).toBe('The front end');
   const { stdout } = await running.stop();
-  await rm(folder, { recursive: true });
   expect(stdout).not.toContain('127.0.0.1');
   const lines = stdout.split('\n').map(line => line.trim());
   expect(lines[0]).toBe(`Front end: http://localhost:${port}/`);
@@ -158,14 +156,11 @@ test('prints its address as localhost, and the keys, users and markets of the sa
 describe('a SIGTERM to npm ends its program', () => {
   let folder: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'npm-'));
+    folder = await temporaryFolder();
     const manifest = JSON.parse(await readFile('package.json', 'utf8'));
     manifest.scripts.build = 'true';
     await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
     await symlink(program.folder, join(folder, 'dist'));
-  });
-  afterEach(async () => {
-    await rm(folder, { recursive: true });
   });
 
   test.each([['start'], ['dev'], ['sandbox']])('npm run %s', async script => {
@@ -213,10 +208,9 @@ describe('in production', () => {
   const production = { NODE_ENV: 'production', SESSION_SECRET: 'x'.repeat(32), PORT: '0' };
 
   test('the sandbox runs only if it is configured, and warns that its data is invented', async () => {
-    const DATA_DIR = await mkdtemp(join(tmpdir(), 'sandbox-'));
+    const DATA_DIR = await temporaryFolder();
     const running = await program.start({ ...production, SANDBOX: 'true', DATA_DIR });
     const { stderr } = await running.stop();
-    await rm(DATA_DIR, { recursive: true });
     const lines = stderr.split('\n').filter(line => line.startsWith('{'));
     const [major = 0] = process.versions.node.split('.').map(Number);
     const ofNode = {
@@ -233,10 +227,7 @@ describe('in production', () => {
 describe('without Redis', () => {
   let folder: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'start-'));
-  });
-  afterEach(async () => {
-    await rm(folder, { recursive: true });
+    folder = await temporaryFolder();
   });
 
   /** Runs the program as somebody whom a folder's mode binds, as it does not bind root. */
@@ -267,9 +258,7 @@ describe('without Redis', () => {
   });
 
   test('a port in use ends every other program that listens with one clear line', async () => {
-    const holder = createServer().listen(0, '127.0.0.1');
-    await once(holder, 'listening');
-    const port = String((holder.address() as AddressInfo).port);
+    const port = String(await listening(createServer()));
     const PATH = process.env.PATH ?? '';
     const fleet = spawn(process.execPath, ['docs/operations/fleet.mjs'], {
       env: { PATH, PORT: port, PROGRAM: program.folder },
@@ -282,7 +271,6 @@ describe('without Redis', () => {
       said[script] = [code, stderr];
     }
     said.fleet = [(await fleetEnds)[0], await fleetSays];
-    holder.close();
     const line = (begin: string) => expect.stringMatching(new RegExp(`^${begin}: [^\\n]*EADDRINUSE[^\\n]*${port}\\n$`));
     expect(said).toEqual({
       'receiver/main.js': [1, line('The receiver cannot start')],
@@ -370,10 +358,6 @@ test('the standalone sandbox prints its address and usage, and ends on a signal'
 
 describe('REUSE_PORT', () => {
   const canReuse = process.platform === 'linux' && Number.parseInt(process.versions.node, 10) >= 24;
-  const cleanups: (() => unknown)[] = [];
-  afterEach(async () => {
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  });
 
   /** Starts gateways of one fleet. */
   async function startFleet() {
@@ -434,7 +418,7 @@ test('the unit for systemd runs what npm start runs', async () => {
 });
 
 test('the script for systemd restarts one gateway after the other, and stops where one does not get ready', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'roll-'));
+  const folder = await temporaryFolder();
   const log = join(folder, 'log');
   /** Programs that note how they were called. */
   const fake = (name: string, rest: string) =>
@@ -452,5 +436,4 @@ test('the script for systemd restarts one gateway after the other, and stops whe
     'systemctl restart gateway@2',
     'curl http://127.0.0.1:9092/readyz',
   ]);
-  await rm(folder, { recursive: true });
 });

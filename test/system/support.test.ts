@@ -1,20 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
+import { temporaryFolder } from '../support/cleanups.js';
 import { runnableTests } from '../support/ensure.mjs';
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 describe('the tools of the tests', () => {
   async function folderWith(programs: Record<string, string>): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'tools-'));
-    cleanups.push(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder();
     for (const [name, script] of Object.entries(programs)) {
       await writeFile(join(folder, name), `#!/bin/sh\n${script}\n`);
       await chmod(join(folder, name), 0o755);

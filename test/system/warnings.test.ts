@@ -1,15 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createServer as createSecureServer } from 'node:tls';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { createWarnings, failureInWords } from '../../src/observability/warnings.js';
 import { expiredCertificate, privateKey, selfSignedCertificate } from '../support/certificates.js';
+import { cleanups, listening, temporaryFolder } from '../support/cleanups.js';
 import { freeAddress } from '../support/free-address.js';
 import { ask, startGateway } from '../support/gateway.js';
 import { takeLog } from '../support/log.js';
@@ -18,11 +17,6 @@ import { buildProgram } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
 import { reply, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 describe('a warning', () => {
   /** Warnings and recoveries with their counts, over a clock that only moves when a test says so. */
@@ -216,9 +210,7 @@ test.each([
 
 test('warns of a Redis that expects TLS', async () => {
   const server = createSecureServer({ key: privateKey, cert: selfSignedCertificate });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  cleanups.push(() => server.close());
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(server);
   const gateway = await started({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL: `redis://127.0.0.1:${port}` });
   await until(() => gateway.warnings().length > 0);
   // It depends on the moment whether the client reads the end of the connection first, or fails to write.
@@ -228,8 +220,7 @@ test('warns of a Redis that expects TLS', async () => {
 });
 
 test('a Redis Cluster over TLS is connected to by its names, and what is wrong with its certificate is one warning', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'tls-'));
-  cleanups.push(() => rm(folder, { recursive: true }));
+  const folder = await temporaryFolder();
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
   const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
   const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
@@ -385,15 +376,13 @@ test.each([
   ['is for another name', selfSignedCertificate, selfSignedCertificate, otherName],
 ])('a service whose certificate %s is one warning, with what to do', async (_, cert, trusted, words) => {
   const server = createTlsServer({ key: privateKey, cert }, (_, response) => response.end('{}'));
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  cleanups.push(() => server.close());
-  const folder = await mkdtemp(join(tmpdir(), 'certificates-'));
-  cleanups.push(() => rm(folder, { recursive: true }));
+  const port = await listening(server);
+  const folder = await temporaryFolder();
   const file = join(folder, 'trusted.pem');
   await writeFile(file, trusted ?? '');
   const host = words === otherName ? 'localhost' : '127.0.0.1';
   const gateway = await startedAlone({
-    UPSTREAM_BASE_URL: `https://${host}:${(server.address() as AddressInfo).port}`,
+    UPSTREAM_BASE_URL: `https://${host}:${port}`,
     ...(trusted !== undefined && { NODE_EXTRA_CA_CERTS: file }),
   });
   for (const first of [1, 2]) await ask(`${gateway.url}/graphql`, `{ events(first: ${first}) { totalCount } }`);
@@ -480,14 +469,14 @@ test('warns once for each cause of failure of the service, and counts bodies tha
   const redirecting = await startStubService((_, response) => reply(response, 302, {}));
   const login = await startStubService((_, response) => response.end('<html>Welcome'));
   const garbled = createServer(socket => socket.on('error', () => {}).end('no HTTP at all\r\n\r\n'));
-  await once(garbled.listen(0, '127.0.0.1'), 'listening');
-  cleanups.push(() => Promise.all([maintenance.close(), redirecting.close(), login.close(), garbled.close()]));
+  const port = await listening(garbled);
+  cleanups.push(() => Promise.all([maintenance.close(), redirecting.close(), login.close()]));
   const gateway = await started({
     UPSTREAM_BASE_URL: login.origin,
     UPSTREAM_API_URL: maintenance.origin,
     UPSTREAM_DEV_URL: redirecting.origin,
   });
-  const other = await started({ UPSTREAM_BASE_URL: `http://127.0.0.1:${(garbled.address() as AddressInfo).port}` });
+  const other = await started({ UPSTREAM_BASE_URL: `http://127.0.0.1:${port}` });
   for (const first of [1, 2]) {
     const query = `{ events(first: ${first}) { totalCount } market(id: ${first}) { name topics { id } } }`;
     await ask(`${gateway.url}/graphql`, query);

@@ -1,0 +1,29 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { AddressInfo, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach } from '@jest/globals';
+
+/** What the test that runs has to undo; it is undone after it, the last first. */
+export const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** Lets a server listen on a free loopback port until the test has ended. @returns the port */
+export async function listening(server: Server): Promise<number> {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  cleanups.push(() => {
+    server.close();
+    if ('closeAllConnections' in server) (server as { closeAllConnections(): void }).closeAllConnections();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A folder that is removed after the test. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-'));
+  cleanups.push(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}

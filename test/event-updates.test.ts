@@ -81,23 +81,6 @@ describe.each(Object.entries(transports))('Over %s', (_, through) => {
     expect(updatesIn(second).at(-1)).toEqual(updatesIn(first).at(-1));
   });
 
-  test('a client resumes after Redis has lost everything and each gateway has been replaced', async () => {
-    const first = listen(through, gateways[0]);
-    await until(() => first.results.length === 1);
-    sandbox.publishEvent({ title: 'Seen' });
-    await until(() => titlesIn(first).length === 1);
-    await Promise.all(gateways.map(gateway => gateway.close()));
-    sandbox.publishEvent({ title: 'Missed' });
-    await redis.stop();
-    redis = await startRedis();
-    gateways = await Promise.all([start(), start()]);
-    const second = listen(through, gateways[1], lastCursor(first));
-    await until(() => titlesIn(second).length === 1);
-    sandbox.publishEvent({ title: 'Live' });
-    await until(() => titlesIn(second).length === 2);
-    expect(titlesIn(second)).toEqual(['Missed', 'Live']);
-  });
-
   test('a cursor that the gateway did not issue for this filter is an error', async () => {
     const first = listen(through, gateways[0]);
     await until(() => first.results.length === 1);
@@ -385,17 +368,6 @@ describe('the updates after a position', () => {
       const updates = await service.messages(cursor, [await service.tail(undefined, 2)]);
       expect(updates).toMatchObject([{ gap: false, event: { id: 'a' } }]);
     }
-  });
-
-  test('are a gap if a client missed too many', async () => {
-    const service = world();
-    const cursor = cursorAt({ from: base, fromHash: '', seen: new Map() }, list);
-    for (let index = 0; index < 2_001; index += 1) service.set(`e${index}`, 1 + index / 10);
-    const tail = await service.tail(undefined, 300);
-    const [only] = await service.messages(cursor, [tail]);
-    expect(only).toMatchObject({ gap: true, kind: null });
-    service.set('next', 301);
-    expect(idsIn(await service.messages(only?.cursor, [await service.tail(tail, 302)]))).toEqual(['next']);
   });
 
   test('are a gap where more came than one poll reads, also if the listener has skipped the tail that began anew', async () => {

@@ -16,8 +16,7 @@ import { collectGarbage } from './support/collect-garbage.js';
 import { ask, demoHeaders, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { get, post, rawConnection, toWebSocket } from './support/raw-http.js';
-import { redisPlaces } from './support/redis-cluster.js';
-import { type Heard, overSse, overWebsocket, rawSocket, searchCriteria, startDiscovery } from './support/streams.js';
+import { type Heard, overSse, overWebsocket, rawSocket, startDiscovery } from './support/streams.js';
 import { until, untilLater } from './support/until.js';
 
 const market = '4';
@@ -1081,63 +1080,6 @@ test('the poll asks the service, whatever is kept', async () => {
   await until(() => results.length === 1);
   expect(sandbox.calls.count('/v2/discovery/3/jobs')).toBe(before + 1);
 });
-
-test.each(redisPlaces)(
-  'over %s, who listens after a discovery was started, anywhere, hears of that one, and its end is one call in an interval',
-  async (_, startPlace) => {
-    const place = await startPlace();
-    const env = { POLL_INTERVAL_MS: '2500', SESSION_SECRET: 's'.repeat(32) };
-    const start = () => startGateway({ sandbox, redisUrl: place.url, env });
-    const [one, other] = await Promise.all([start(), start()]);
-    const begin = async (from: TestGateway) => {
-      const input = { marketId: '5', searchCriteria };
-      const { data, errors } = await from.query(
-        'mutation ($input: StartDiscoveryInput!) { startDiscovery(input: $input) { ... on DiscoveryStarted { jobs { id } } } }',
-        { input },
-      );
-      expect(errors).toBeUndefined();
-      return data.startDiscovery.jobs[0].id;
-    };
-    const listen = (gateways: readonly TestGateway[]) =>
-      gateways.flatMap(({ url }) =>
-        Object.values(transports).map(transport => kept(transport(url, { ...progress, variables: { id: '5' } }))),
-      );
-    const jobsIn = ({ results }: Heard) => results.map(({ data }) => data.jobProgress.jobs.at(-1)?.id);
-    try {
-      const before = listen([one, other]);
-      await until(() => before.every(({ results }) => results.length > 0));
-
-      const first = await begin(one);
-      const early = listen([other, one]);
-      await until(() => early.every(({ results }) => results.length > 0));
-      for (const heard of before) expect(jobsIn(heard)[0]).not.toBe(first);
-      for (const heard of early) expect(jobsIn(heard)[0]).toBe(first);
-      expect(await Promise.all([...before, ...early].map(({ ended }) => ended))).toEqual(Array(8).fill(undefined));
-      for (const { results } of [...before, ...early]) expect(results.at(-1).data.jobProgress.finished).toBe(true);
-
-      const [calls, since] = [sandbox.calls.count(/discovery\/5\/jobs/), performance.now()];
-      for (let round = 0; round < 10; round += 1) {
-        const late = listen([one, other]);
-        await Promise.all(late.map(({ ended }) => ended));
-        for (const { results } of late) expect(results).toMatchObject([{ data: { jobProgress: { finished: true } } }]);
-      }
-      const intervals = Math.ceil((performance.now() - since) / 2_500);
-      expect(sandbox.calls.count(/discovery\/5\/jobs/) - calls).toBeLessThanOrEqual(intervals);
-
-      const second = await begin(other);
-      const again = listen([one, other]);
-      await until(() => again.every(({ results }) => results.length > 0));
-      for (const heard of again) {
-        expect(new Set(jobsIn(heard))).toEqual(new Set([second]));
-        expect(heard.results[0].data.jobProgress.finished).toBe(false);
-      }
-      for (const { stop } of again) stop();
-    } finally {
-      await Promise.all([one.close(), other.close()]);
-      await place.stop();
-    }
-  },
-);
 
 test.each(['text/event-stream', 'application/json', 'multipart/mixed', 'image/png', undefined])(
   'a subscription sent to /graphql that accepts %s learns where subscriptions are served',

@@ -8,8 +8,6 @@ export interface Holdings {
   readonly heap: number;
   /** Bytes of its buffers, which lie outside the heap. */
   readonly buffers: number;
-  /** How many timers run that keep it alive. */
-  readonly timers: number;
 }
 
 /** Looks into a process that was started with `inspected` in its environment. */
@@ -32,7 +30,6 @@ const look = `JSON.stringify({
     .filter(({ space_name }) => !/^(code|trusted|read_only)/.test(space_name))
     .reduce((sum, { space_used_size }) => sum + space_used_size, 0),
   buffers: process.memoryUsage().arrayBuffers,
-  timers: process.getActiveResourcesInfo().filter(name => name === 'Timeout').length,
 })`;
 
 const beginWatch = `{

@@ -17,8 +17,8 @@ describe('the tools of the tests', () => {
   }
 
   test('that are missing and not installed skip the tests that need them, but not in CI', async () => {
-    const files = ['histogram', 'system/graphiql', 'system/rotation', 'system/deployment', 'system/balancer'].map(
-      name => join(import.meta.dirname, `../${name}.test.ts`),
+    const files = ['histogram', 'system/graphiql', 'system/purge', 'system/deployment', 'system/balancer'].map(name =>
+      join(import.meta.dirname, `../${name}.test.ts`),
     );
     const run = (env: Record<string, string>, mayInstall: boolean) => {
       const { files: runnable, skipped, needs } = runnableTests(files, env, mayInstall);
@@ -26,7 +26,7 @@ describe('the tools of the tests', () => {
     };
     const PATH = await folderWith({ 'redis-server': '', openssl: '', curl: '', jq: '', python3: '' });
     const expected = {
-      names: ['histogram', 'rotation'],
+      names: ['histogram', 'purge'],
       skipped: ['balancer.test.ts', 'deployment.test.ts', 'graphiql.test.ts'],
       needs: [
         'install chromium or set CHROME_PATH',

@@ -245,8 +245,11 @@ describe('a session', () => {
     });
   });
 
-  test('is resealed on use with the first secret, even for a cached response, and keeps its expiry', async () => {
-    const old = await cookieFrom(gateway);
+  test('is resealed on use with the first secret, even for a cached response, and keeps its expiry and what a newer gateway has added', async () => {
+    const [before, after] = [createSealer([new Secret(secret('a'))]), createSealer([new Secret(secret('b'))])];
+    const contentOf = (sealer: typeof before, cookie: string) => sealer.open(cookie.slice('mig_session='.length));
+    const content = { ...((await contentOf(before, await cookieFrom(gateway))) as object), more: { of: 'it' } };
+    const old = `mig_session=${await before.seal(content, 3_600_000)}`;
     await withGateway({ SESSION_SECRET: `${secret('b')},${secret('a')}` }, async other => {
       const answers = [await readWith(other, old), await readWith(other, old), await readWith(other, old)];
       for (const answer of answers) {
@@ -255,6 +258,7 @@ describe('a session', () => {
       }
       expect(await counted(other.url, 'gateway_sealed_under_old_secret', { kind: 'session' })).toBe(1);
       const renewed = setCookie(answers[2] as GraphqlAnswer).split(';')[0] ?? '';
+      expect(await contentOf(after, renewed)).toEqual(content);
       const again = await readWith(other, renewed);
       expect([again.errors, setCookie(again)]).toEqual([undefined, '']);
       expect(await counted(other.url, 'gateway_sealed_under_old_secret', { kind: 'session' })).toBe(0);

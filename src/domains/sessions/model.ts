@@ -20,8 +20,8 @@ export const embedSession = z.preprocess(
 
 export type EmbedSession = z.output<typeof embedSession>;
 
-/** The content of the gateway's cookie, sealed: the service's cookies, and their user. */
-export const session = z.object({
+/** The content of the gateway's cookie, sealed: the service's cookies, and their user. What a newer gateway has added stays when it is resealed. */
+export const session = z.looseObject({
   /** Stays the same for the whole session, however often it is resealed. */
   id: text.min(1),
   cookies: z.array(serviceCookie).min(1),

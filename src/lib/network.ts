@@ -4,8 +4,8 @@ import { isIP } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 import ipaddr from 'ipaddr.js';
 
-/** Where the IPv4 address of the client is, in the bytes of an address that embeds it: mapped, NAT64 (RFC 6052) and 6to4 (RFC 3056). */
-const embedded: Readonly<Record<string, number>> = { ipv4Mapped: 12, rfc6052: 12, '6to4': 2 };
+/** Where the IPv4 address of the client is, in the bytes of an address that embeds it: mapped, SIIT (RFC 6145), NAT64 (RFC 6052) and 6to4 (RFC 3056). */
+const embedded: Readonly<Record<string, number>> = { ipv4Mapped: 12, rfc6145: 12, rfc6052: 12, '6to4': 2 };
 
 /** The network that counts as one client: an IPv4 address, also an embedded one, or 64 bits of an IPv6 address, all of which belong to one client. */
 export function networkOf(address: string): string {

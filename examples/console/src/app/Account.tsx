@@ -30,32 +30,32 @@ export function Account() {
 }
 
 /** @param title of a form that is open at once. Left out: the button opens it. */
-export function SignInButton({ title }: { title?: string }) {
+export function SignInButton({ title, className }: { title?: string; className?: string }) {
   const [open, setOpen] = useState(title !== undefined);
-  return (
-    <>
-      <Button label="Sign in" onClick={() => setOpen(true)} />
-      {open && <SignIn title={title} onClose={() => setOpen(false)} />}
-    </>
-  );
-}
-
-function SignIn({ title = 'Sign in', onClose }: { title?: string; onClose: () => void }) {
-  const [signIn, { loading, error }] = useMutation(SignInDocument);
+  const [signIn, { loading, error, reset }] = useMutation(SignInDocument);
+  const close = () => {
+    setOpen(false);
+    reset();
+  };
   const submit = async (form: FormData) => {
     const variables = { email: String(form.get('email')), password: String(form.get('password')) };
     const { data } = await signIn({ variables });
     if (!data?.signIn) return;
-    onClose();
+    close();
     await beginSession(data.signIn.viewer?.email);
   };
   return (
-    <Modal title={title} onClose={onClose}>
-      <Form className="stack" onSubmit={submit} error={error}>
-        <Field label="E-mail address" name="email" type="email" autoComplete="username" required />
-        <Field label="Password" name="password" type="password" autoComplete="current-password" required />
-        <Button type="submit" label={loading ? 'Signing in' : 'Sign in'} className="primary" disabled={loading} />
-      </Form>
-    </Modal>
+    <>
+      <Button label="Sign in" className={className} onClick={() => setOpen(true)} />
+      {open && (
+        <Modal title={title ?? 'Sign in'} onClose={close}>
+          <Form className="stack" onSubmit={submit} error={error}>
+            <Field label="E-mail address" name="email" type="email" autoComplete="username" required />
+            <Field label="Password" name="password" type="password" autoComplete="current-password" required />
+            <Button type="submit" label={loading ? 'Signing in' : 'Sign in'} className="primary" disabled={loading} />
+          </Form>
+        </Modal>
+      )}
+    </>
   );
 }

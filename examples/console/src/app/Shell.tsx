@@ -55,6 +55,7 @@ function ConnectionBadge() {
   const state = useReactiveVar(connection);
   const old = useReactiveVar(oldOperations);
   const now = useNow(old.size > 0);
+  const oldest = Math.min(...[...old.values()].map(time => time ?? Number.NaN));
   if (old.size > 0)
     return (
       <span
@@ -62,7 +63,7 @@ function ConnectionBadge() {
         data-state="old"
         title="The service does not respond. It is tried again by itself."
       >
-        Data is {formatSpan(now - Math.min(...old.values()))} old
+        {oldest ? `Data is ${formatSpan(now - oldest)} old` : 'Data is old'}
       </span>
     );
   if (state === 'idle') return null;
@@ -79,10 +80,12 @@ function Screen() {
   useRenewal();
   if (!isKnown || viewer) return <Outlet />;
   return (
-    <div className="empty">
+    <div className="empty stack">
       <Heading>Welcome</Heading>
       <p>Events, markets and exports are those of your account.</p>
-      <SignInButton />
+      <div>
+        <SignInButton className="primary" />
+      </div>
     </div>
   );
 }

@@ -1,7 +1,6 @@
 import { useLocation, useRouter } from '@tanstack/react-router';
 import { type DocumentNode, print } from 'graphql';
-import { useState } from 'react';
-import { Button, Form, Popover, useStored } from '../ui';
+import { Button, CopyButton, Form, Popover, useStored } from '../ui';
 import { useViewer } from './session';
 
 interface ViewMenuProps {
@@ -11,23 +10,17 @@ interface ViewMenuProps {
 }
 
 /** Keeps the address of a screen under a name, and copies it, or what the screen reads. */
-export function ViewMenu(props: ViewMenuProps) {
-  const owner = useViewer().viewer?.email ?? '';
-  return <Views key={owner} owner={owner} {...props} />;
-}
-
-function Views({ owner, document, variables }: ViewMenuProps & { owner: string }) {
+export function ViewMenu({ document, variables }: ViewMenuProps) {
+  const { viewer } = useViewer();
   const { history } = useRouter();
   const { href, pathname } = useLocation();
-  const [views = [], setViews] = useStored<{ name: string; href: string }[]>(`views ${owner}`, localStorage);
-  const [copied, setCopied] = useState<string>();
-  const copy = async (what: string, text: string) => {
-    await navigator.clipboard.writeText(text);
-    setCopied(`${what} copied`);
-  };
+  const [views = [], setViews] = useStored<{ name: string; href: string }[]>(
+    `views ${viewer?.email ?? ''}`,
+    localStorage,
+  );
   const without = (name: string) => views.filter(view => view.name !== name);
   return (
-    <Popover label="Views" onOpen={() => setCopied(undefined)}>
+    <Popover label="Views">
       <div className="stack">
         {views
           .filter(view => view.href.split('?')[0] === pathname)
@@ -43,6 +36,7 @@ function Views({ owner, document, variables }: ViewMenuProps & { owner: string }
             </div>
           ))}
         <Form
+          key={views.length}
           className="row"
           onSubmit={form => setViews([...without(String(form.get('name'))), { name: String(form.get('name')), href }])}
         >
@@ -50,9 +44,8 @@ function Views({ owner, document, variables }: ViewMenuProps & { owner: string }
           <button type="submit">Save</button>
         </Form>
         <div className="row">
-          <Button label="Copy link" onClick={() => copy('Link', location.href)} />
-          <Button label="Copy as GraphQL" onClick={() => copy('Query', asGraphQL(document, variables))} />
-          <small role="status">{copied}</small>
+          <CopyButton label="Copy link" done="Link copied" text={() => location.href} />
+          <CopyButton label="Copy as GraphQL" done="Query copied" text={() => asGraphQL(document, variables)} />
         </div>
       </div>
     </Popover>
@@ -68,11 +61,8 @@ function asGraphQL(document: DocumentNode, variables: Readonly<Record<string, un
     );
 }
 
-/** A value as GraphQL writes it. @param name of its member: these have values of enums. */
-function literal(value: unknown, name = ''): string {
-  if (Array.isArray(value)) return `[${value.map(item => literal(item)).join(', ')}]`;
-  if (typeof value !== 'object' || value === null)
-    return ['field', 'direction'].includes(name) ? String(value) : JSON.stringify(value);
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  return `{ ${members.map(([name, member]) => `${name}: ${literal(member, name)}`).join(', ')} }`;
-}
+/** A value as GraphQL writes it: names, and the values of enums, have no quotes. In a text, a quote has a backslash before it. */
+const literal = (value: unknown) =>
+  JSON.stringify(value)
+    .replace(/"(\w+)":/g, '$1: ')
+    .replace(/\b(field|direction): "(\w+)"/g, '$1: $2');

@@ -100,14 +100,12 @@ export function ExportRow({ export: from, justSent = false, onRetry }: ExportRow
           ))}
         </ul>
       )}
-      <ol>
-        {attempts.map(({ startedAt, status, fault, milliseconds, explanation }) => (
+      <ol className="muted">
+        {attempts.map(({ startedAt, status, fault, milliseconds, explanation }, index) => (
           <li key={startedAt}>
-            <small>
-              {status ? `Answered ${status}` : fault ? FAULTS[fault] : 'Waiting for a response'}
-              {milliseconds !== null && ` after ${milliseconds} ms`}
-              {explanation && `. ${explanation}`}
-            </small>
+            {status ? `Answered ${status}` : fault ? FAULTS[fault] : 'Waiting for a response'}
+            {milliseconds !== null && ` after ${milliseconds} ms`}
+            {explanation && explanation !== attempts[index - 1]?.explanation && `. ${explanation.replaceAll('`', '')}`}
           </li>
         ))}
       </ol>

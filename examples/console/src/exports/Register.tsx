@@ -24,7 +24,7 @@ export function Register({ onClose, onRegistered }: { onClose: () => void; onReg
         <Field label="Name" name="name" required maxLength={255} />
         <Field label="Address" name="url" type="url" required maxLength={1024} placeholder="https://" />
         <Field label="Description" name="description" required maxLength={1024} />
-        <div className="row">
+        <div className="columns">
           <Field
             label="Header, if the endpoint needs one"
             name="headers.0.name"

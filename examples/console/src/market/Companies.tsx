@@ -3,7 +3,18 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { ViewMenu } from '../app/ViewMenu';
 import { graphql } from '../gql';
-import { Button, countryName, FacetMenu, Form, formatCompanies, Problems, SearchBox, Skeleton, useLast } from '../ui';
+import {
+  Button,
+  countryName,
+  FacetMenu,
+  Form,
+  formatCompanies,
+  formatNumber,
+  Problems,
+  SearchBox,
+  Skeleton,
+  useLast,
+} from '../ui';
 import { CompanyDetail } from './CompanyDetail';
 import { CompanyTable, ROW_HEIGHT, type Selected } from './CompanyTable';
 import { ExportDialog } from './ExportDialog';
@@ -111,42 +122,48 @@ export function Companies({ id }: { id: string }) {
 
   return (
     <section className="stack" aria-label="Companies">
-      <Form className="row line filters" label="Filters" error={error} retry={refetch}>
-        <SearchBox
-          label="Search companies"
-          value={search.search}
-          onChange={text => change({ search: text }, search.search !== undefined)}
-        />
-        <FacetMenu
-          label="Country"
-          options={facets?.countries?.operatesIn.map(facet => ({ ...facet, label: countryName(facet.value) }))}
-          selected={search.operatesIn}
-          onChange={operatesIn => change({ operatesIn })}
-        />
-        <FacetMenu
-          label="Industry"
-          options={facets?.industries?.naics.map(({ value, name, count }) => ({ value, label: name ?? value, count }))}
-          selected={search.naics}
-          onChange={naics => change({ naics })}
-        />
-        {RANGES.map(([label, name]) => (
-          <Range
-            key={name}
-            label={label}
-            name={name}
-            value={search[name]}
-            counts={facets?.[name]?.histogram?.buckets}
-            onChange={range => change({ [name]: range }, true)}
+      <Form className="stack" label="Filters" error={error} retry={refetch}>
+        <div className="row line filters">
+          <SearchBox
+            label="Search companies"
+            value={search.search}
+            onChange={text => change({ search: text }, search.search !== undefined)}
           />
-        ))}
-        {Object.values(filter).some(Boolean) && (
-          <Button label="Clear filters" className="link" onClick={clearFilters} />
-        )}
+          <FacetMenu
+            label="Country"
+            options={facets?.countries?.operatesIn.map(facet => ({ ...facet, label: countryName(facet.value) }))}
+            selected={search.operatesIn}
+            onChange={operatesIn => change({ operatesIn })}
+          />
+          <FacetMenu
+            label="Industry"
+            options={facets?.industries?.naics.map(({ value, name, count }) => ({
+              value,
+              label: name ?? value,
+              count,
+            }))}
+            selected={search.naics}
+            onChange={naics => change({ naics })}
+          />
+          {RANGES.map(([label, name]) => (
+            <Range
+              key={name}
+              label={label}
+              name={name}
+              value={search[name]}
+              counts={facets?.[name]?.histogram?.buckets}
+              onChange={range => change({ [name]: range }, true)}
+            />
+          ))}
+          {Object.values(filter).some(Boolean) && (
+            <Button label="Clear filters" className="link" onClick={clearFilters} />
+          )}
+        </div>
       </Form>
       <div className="row">
         <h2>
-          {totalCount === undefined ? 'Companies' : formatCompanies(totalCount)}
-          {count > 0 && `, ${count} selected`}
+          {totalCount === undefined || error ? 'Companies' : formatCompanies(totalCount)}
+          {count > 0 && `, ${formatNumber(count)} selected`}
         </h2>
         <div className="row line">
           {count > 0 && (

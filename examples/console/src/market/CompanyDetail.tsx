@@ -11,6 +11,7 @@ import {
   formatAmount,
   formatCount,
   formatMomentum,
+  formatNumber,
   formatScore,
   Modal,
   Problems,
@@ -40,15 +41,8 @@ const CompanyDocument = graphql(`
 
 const DAYS = 30;
 
-interface CompanyDetailProps {
-  /** Of the market. */
-  readonly id: string;
-  readonly domain: string;
-  readonly onClose: () => void;
-}
-
-/** A company with its contacts, its ESG data and the events that impact it. */
-export function CompanyDetail({ id, domain, onClose }: CompanyDetailProps) {
+/** A company with its contacts, its ESG data and the events that impact it. @param id of the market */
+export function CompanyDetail({ id, domain, onClose }: { id: string; domain: string; onClose: () => void }) {
   const { data, error, loading, refetch } = useQuery(CompanyDocument, {
     variables: { id, domain, from: dayBefore(DAYS - 1) },
   });
@@ -68,7 +62,7 @@ export function CompanyDetail({ id, domain, onClose }: CompanyDetailProps) {
                 Website: <ExternalLink href={`https://${domain}`} label={domain} />,
                 Phone: company.contactNumber && <a href={`tel:${company.contactNumber}`}>{company.contactNumber}</a>,
                 'E-mail': company.contactEmail && <a href={`mailto:${company.contactEmail}`}>{company.contactEmail}</a>,
-                Review: company.reviewStatus && words(company.reviewStatus),
+                Review: company.reviewStatus && { INCLUDE: 'Included', EXCLUDE: 'Excluded' }[company.reviewStatus],
                 Score: formatScore(company.score),
                 Momentum: formatMomentum(company.overallMomentum),
                 Revenue: formatAmount(company.actualRevenue),
@@ -79,7 +73,8 @@ export function CompanyDetail({ id, domain, onClose }: CompanyDetailProps) {
             />
             <section>
               <h2>
-                {company.events ? formatCount(company.events.totalCount, 'event') : 'Events'} in {DAYS} days
+                {company.events ? formatCount(company.events.totalCount, 'event') : 'Events'} in {DAYS} days{' '}
+                <small>severity, likelihood</small>
               </h2>
               <ul className="stack">
                 {company.events?.edges.map(({ impact, node: { nodeId, id, title, lastUpdated } }) => (
@@ -97,10 +92,14 @@ export function CompanyDetail({ id, domain, onClose }: CompanyDetailProps) {
                   </li>
                 ))}
               </ul>
-              {(company.events?.totalCount ?? 0) > 0 && company.name && (
-                <Link to="/" search={{ days: DAYS, impactedEntities: [company.name] }}>
-                  Show them in the monitor
-                </Link>
+              {company.events && company.events.totalCount > 0 && company.name && (
+                <p>
+                  {company.events.totalCount > company.events.edges.length &&
+                    `These are the newest ${company.events.edges.length}. `}
+                  <Link to="/" search={{ days: DAYS, impactedEntities: [company.name] }}>
+                    Show all {formatNumber(company.events.totalCount)} in the monitor
+                  </Link>
+                </p>
               )}
             </section>
             {Object.keys(esg).length > 0 && (

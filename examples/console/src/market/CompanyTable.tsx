@@ -61,7 +61,7 @@ interface CompanyTableProps {
 /** Thousands of rows, of which only the visible ones are in the page. */
 export function CompanyTable(props: CompanyTableProps) {
   const { list, totalCount, scroller, search, sort, selected, toggle, toggleAll, open } = props;
-  const { edges, loading, next } = list;
+  const { edges, loading, error, next } = list;
   // The row with the focus stays in the page while others are on the screen: else its removal would take the focus away.
   const [focused, setFocused] = useState<number>();
   const virtualizer = useVirtualizer({
@@ -102,7 +102,7 @@ export function CompanyTable(props: CompanyTableProps) {
         className={styles.table}
         aria-label="Companies"
         aria-rowcount={totalCount + 1}
-        aria-busy={loading}
+        aria-busy={loading || error !== undefined}
       >
         <thead className={styles.header}>
           <tr className={styles.row} aria-rowindex={1}>
@@ -110,7 +110,9 @@ export function CompanyTable(props: CompanyTableProps) {
               <input
                 type="checkbox"
                 aria-label="Select all"
-                ref={mixed(selected !== 'all' && selected.size > 0)}
+                ref={box => {
+                  if (box) box.indeterminate = selected !== 'all' && selected.size > 0;
+                }}
                 checked={selected === 'all'}
                 onChange={toggleAll}
               />
@@ -200,8 +202,3 @@ function columnsOf(widths: readonly number[] | undefined) {
     minWidth: `calc(2.5rem + ${pixels.join(' + ')})`,
   };
 }
-
-/** Shows a box as neither checked nor unchecked. */
-const mixed = (isMixed: boolean) => (box: HTMLInputElement | null) => {
-  if (box) box.indeterminate = isMixed;
-};

@@ -6,7 +6,7 @@ import { graphql } from '../gql';
 import { ConfirmButton, formatCompanies, formatDay, Heading, Problems, Skeleton, words } from '../ui';
 import { Companies } from './Companies';
 import { Review } from './Review';
-import { useRecentMarkets } from './recent';
+import { useRecentIds } from './recent';
 
 const MarketDocument = graphql(`
   query Market($id: ID!) {
@@ -26,7 +26,7 @@ export function MarketPage() {
   const { data, error, loading, refetch } = useQuery(MarketDocument, { variables: { id } });
   const market = data?.market;
   const name = market?.name;
-  const recent = useRecentMarkets();
+  const recent = useRecentIds();
   const remember = useEffectEvent(recent.remember);
   useEffect(() => {
     if (name && recent.isKnown) remember(id);
@@ -62,15 +62,8 @@ export function MarketPage() {
   );
 }
 
-interface UnpublishedProps {
-  readonly id: string;
-  readonly companyCount: number;
-  /** Called when jobs have ended: the market has changed. */
-  readonly onChange: () => void;
-}
-
-/** What a market needs next. Its jobs know, also after a reload: nothing can be decided while one is running. */
-function Unpublished({ id, companyCount, onChange }: UnpublishedProps) {
+/** What a market needs next. Its jobs know, also after a reload: nothing can be decided while one is running. When they have ended, it has changed. */
+function Unpublished({ id, companyCount, onChange }: { id: string; companyCount: number; onChange: () => void }) {
   const discovery = useJobs(id, 'DISCOVERY', onChange);
   const publication = useJobs(id, 'PUBLISH', onChange);
   const [publish, publishing] = useMutation(PublishDocument, { variables: { marketId: id } });
@@ -110,7 +103,7 @@ function Unpublished({ id, companyCount, onChange }: UnpublishedProps) {
             label="Publish"
             className="primary"
             title="Publish this market?"
-            text={`This takes some minutes. ${formatCompanies(companyCount)} were found. The service does not tell before how many of them a review has included: those that it has excluded, and those that nobody has reviewed, are left out.`}
+            text={`This takes some minutes. ${formatCompanies(companyCount)} were found. The market gets those that the review has included. Those that it has excluded, and those that nobody has reviewed, are left out. How many these are, the service tells only afterwards.`}
             onConfirm={async () => {
               const { data } = await publish();
               // There are new jobs to follow.

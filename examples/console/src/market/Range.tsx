@@ -1,4 +1,4 @@
-import { formatAmount, SearchBox } from '../ui';
+import { formatAmount, formatExact, SearchBox } from '../ui';
 import styles from './Market.module.css';
 import { range } from './search';
 
@@ -12,11 +12,12 @@ interface RangeProps {
   readonly onChange: (value: ReturnType<typeof range>) => void;
 }
 
-const UNITS: Readonly<Record<string, number>> = { '': 1, K: 1e3, M: 1e6, B: 1e9 };
+const UNITS: Readonly<Record<string, number>> = { '': 1, K: 1e3, M: 1e6, B: 1e9, T: 1e12 };
 
-/** The number that a text means: `145.5M`, `1,200`. NaN: none. */
-function numberIn(text: string): number {
-  const [, digits = 'none', unit = ''] = /^(-?[\d,]*\.?\d+)\s*([KMB]?)$/i.exec(text) ?? [];
+/** The number that a text means: `145.5M`, `1,200`. NaN: none. Undefined: no text. */
+function numberIn(text: string): number | undefined {
+  if (text === '') return;
+  const [, digits = 'none', unit = ''] = /^(-?[\d,]*\.?\d+)\s*([KMBT]?)$/i.exec(text) ?? [];
   return Number(digits.replaceAll(',', '')) * (UNITS[unit.toUpperCase()] ?? 1);
 }
 
@@ -34,9 +35,9 @@ export function Range({ label, name, value = {}, counts = [], onChange }: RangeP
           label={`${label}, at ${end === 'min' ? 'least' : 'most'}`}
           placeholder={end}
           title="A number, such as 1,200, 90K, 145.5M or 2B"
-          isValid={text => !Number.isNaN(numberIn(text))}
-          value={value[end]?.toString()}
-          onChange={text => onChange(range({ ...value, [end]: text && numberIn(text) }))}
+          meaning={numberIn}
+          value={value[end] === undefined ? undefined : formatExact(value[end])}
+          onChange={text => onChange(range({ ...value, [end]: numberIn(text ?? '') }))}
         />
       ))}
       <span className={styles.bars} aria-hidden="true">

@@ -5,7 +5,7 @@ import type { EventContentFragment as Event } from '../gql/graphql';
 import { Button, ExternalLink, Facts, Modal, Problems, Skeleton, Time, useLast, words } from '../ui';
 import { type Row, Score } from './EventRow';
 import styles from './Monitor.module.css';
-import type { EventSearch } from './search';
+import { type EventSearch, useEventSearch } from './search';
 
 /** A version is found at once, an event alone only by a search. What was updated since comes in its newest version. */
 const EventDetailDocument = graphql(`
@@ -35,40 +35,35 @@ const EventSourcesDocument = graphql(`
   }
 `);
 
-interface EventDetailProps {
-  readonly id: string;
-  /** The version that was opened. Undefined: any. */
-  readonly version: string | undefined;
-  /** The version in the list, and how to show it. Undefined: the list does not have the event. */
-  readonly newest: Row | undefined;
-  readonly show: (() => void) | undefined;
-  /** Show the events beside this one. Undefined: there is none. */
-  readonly previous: (() => void) | undefined;
-  readonly next: (() => void) | undefined;
-  readonly onClose: () => void;
-}
-
-export function EventDetail({ id, version, newest, show, previous, next, onClose }: EventDetailProps) {
+/** An event in the version that was opened, with the ways to a newer one and to those beside it in the list. */
+export function EventDetail({ id, rows }: { id: string; rows: readonly Row[] }) {
+  const { search, change } = useEventSearch();
+  const { version } = search;
   const { data, error, loading, refetch } = useQuery(EventDetailDocument, {
     variables: { id, version: version ?? '', isVersion: version !== undefined },
   });
   const from = data?.event ?? (data?.node?.__typename === 'Event' ? data.node : null);
   const read = useFragment({ fragment: EventContentDocument, fragmentName: 'EventContent', from });
   const event = useLast(read.complete ? read.data : null);
+  const place = rows.findIndex(row => row.id === id);
+  const newest = rows[place];
   const isOld = event && newest && Date.parse(newest.lastUpdated ?? '') > Date.parse(event.lastUpdated ?? '');
+  /** Takes the place in the history, too, so that Back closes the details. */
+  const show = (row: Row | undefined) => change({ event: row?.id, version: row?.nodeId }, true);
+  const [previous, next] = place < 0 ? [] : [rows[place - 1], rows[place + 1]];
   return (
-    <Modal drawer title={event?.title ?? 'Event'} onClose={onClose}>
-      <div className="stack">
+    <Modal drawer title={event?.title ?? 'Event'} onClose={() => show(undefined)}>
+      <div className={`stack ${styles.detail}`}>
         <div className="row">
-          <Button label="← Previous" aria-keyshortcuts="k" disabled={!previous} onClick={previous} />
-          <Button label="Next →" aria-keyshortcuts="j" disabled={!next} onClick={next} />
+          <Button label="← Previous" aria-keyshortcuts="k" disabled={!previous} onClick={() => show(previous)} />
+          <Button label="Next →" aria-keyshortcuts="j" disabled={!next} onClick={() => show(next)} />
         </div>
         <Problems error={error} retry={refetch} />
         {!event && loading && <Skeleton lines={10} />}
         {isOld && (
           <div className="problems" role="status">
             <p>There is a newer version of this event.</p>
-            <Button label="Show it" onClick={show} />
+            <Button label="Show it" onClick={() => show(newest)} />
           </div>
         )}
         {event && <Content event={event} />}
@@ -92,7 +87,9 @@ function Content({ event }: { event: Event }) {
       <p>{event.summary}</p>
       <Facts facts={facts} />
       <section aria-label="Impact">
-        <h2>Impact</h2>
+        <h2>
+          Impact <small>severity, likelihood</small>
+        </h2>
         <ul className="stack">
           {event.impactedEntities
             .toSorted((a, b) => rankOf(b) - rankOf(a) || a.name.localeCompare(b.name))

@@ -6,7 +6,7 @@ import { Button, formatCount, Problems, Skeleton, whenVisible } from '../ui';
 import { EventDetail } from './EventDetail';
 import { EventRow, type Row } from './EventRow';
 import styles from './Monitor.module.css';
-import { listFilter, updatesFilter, useEventSearch } from './search';
+import { conditionsOf, listFilter, updatesFilter, useEventSearch } from './search';
 import { useEventUpdates } from './useEventUpdates';
 import { Watches } from './Watches';
 
@@ -81,9 +81,6 @@ export function Feed({ total, onUpdate }: FeedProps) {
     data?.events?.pageInfo,
   );
   const count = total ?? data?.events?.totalCount;
-  const place = rows.findIndex(({ id }) => id === search.event);
-  /** Shows an event in place of another. It takes the place in the history, too, so that Back closes the details. */
-  const move = (row: Row | undefined) => row && (() => change({ event: row.id, version: row.nodeId }, true));
 
   return (
     <section aria-label="Events" aria-busy={loading}>
@@ -91,6 +88,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
         <h2 ref={heading} tabIndex={-1}>
           {count === undefined ? 'Events' : formatCount(count, 'event')}
         </h2>
+        <small>{[conditionsOf(search), 'newest first'].filter(Boolean).join(', ')}</small>
         {added.length > 0 && <Button label={`${added.length} new`} className="primary" onClick={showWaiting} />}
         <Button label={paused ? 'Resume' : 'Pause'} aria-pressed={paused} onClick={() => setPaused(!paused)} />
         <Button label="Watch" onClick={() => setWatching(true)} />
@@ -118,18 +116,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
       <Problems error={next.error} retry={next.retry} />
       {next.canRead && !loading && <div ref={whenVisible(next.read)} />}
       {watching && <Watches search={search} onClose={() => setWatching(false)} />}
-      {search.event && (
-        <EventDetail
-          key={search.event}
-          id={search.event}
-          version={search.version}
-          newest={rows[place]}
-          show={move(rows[place])}
-          previous={move(rows[place - 1])}
-          next={place < 0 ? undefined : move(rows[place + 1])}
-          onClose={() => change({ event: undefined, version: undefined }, true)}
-        />
-      )}
+      {search.event && <EventDetail key={search.event} id={search.event} rows={rows} />}
     </section>
   );
 }

@@ -31,40 +31,42 @@ export function Filters() {
   const open = () => readFacets({ variables: { filter: windowFilter(others) } });
   const { days, event, version, ...active } = search;
   return (
-    <Form className="row line filters" label="Filters" error={facets.error}>
-      {data?.capabilities.eventSearch !== false && (
-        <SearchBox
-          label="Search events"
-          value={search.search}
-          onChange={text => change({ search: text }, search.search !== undefined)}
-        />
-      )}
-      <select
-        aria-label="Range"
-        value={days ?? DEFAULT_DAYS}
-        onChange={({ target }) => change({ days: Number(target.value), from: undefined, to: undefined })}
-      >
-        {DAYS.map(days => (
-          <option key={days} value={days}>
-            Last {days} days
-          </option>
+    <Form className="stack" label="Filters" error={facets.error}>
+      <div className="row line filters">
+        {data?.capabilities.eventSearch !== false && (
+          <SearchBox
+            label="Search events"
+            value={search.search}
+            onChange={text => change({ search: text }, search.search !== undefined)}
+          />
+        )}
+        <select
+          aria-label="Range"
+          value={days ?? DEFAULT_DAYS}
+          onChange={({ target }) => change({ days: Number(target.value), from: undefined, to: undefined })}
+        >
+          {DAYS.map(days => (
+            <option key={days} value={days}>
+              Last {days} days
+            </option>
+          ))}
+        </select>
+        {FACETS.map(([name, label]) => (
+          <FacetMenu
+            key={name}
+            label={label}
+            options={facets.data?.eventStatistics?.[name]}
+            selected={search[name]}
+            onChange={selected => change({ [name]: selected })}
+            onOpen={open}
+          />
         ))}
-      </select>
-      {FACETS.map(([name, label]) => (
-        <FacetMenu
-          key={name}
-          label={label}
-          options={facets.data?.eventStatistics?.[name]}
-          selected={search[name]}
-          onChange={selected => change({ [name]: selected })}
-          onOpen={open}
-        />
-      ))}
-      {Object.values(active).some(value => value !== undefined) && (
-        <Link to="/" search={{ days }} resetScroll={false}>
-          Clear filters
-        </Link>
-      )}
+        {Object.values(active).some(value => value !== undefined) && (
+          <Link to="/" search={{ days }} resetScroll={false}>
+            Clear filters
+          </Link>
+        )}
+      </div>
     </Form>
   );
 }

@@ -66,19 +66,13 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
     return `${time}: ${formatCount(buckets.get(bar)?.count ?? 0, 'event')}`;
   };
   const textOf = (bar: number) => {
-    const parts = buckets
-      .get(bar)
-      ?.bySeverity.map(({ severity, count }) => `${count} of severity ${severity ?? 'unknown'}`);
-    return [summaryOf(bar), ...(parts ?? [])].join(', ');
+    const parts = buckets.get(bar)?.bySeverity ?? [];
+    return [summaryOf(bar), ...parts.map(part => `${part.count} of severity ${part.severity ?? 'unknown'}`)].join(', ');
   };
   const days = Array.from({ length: bars }, (_, bar) => bar).filter(bar => dayOf(bar) !== dayOf(bar - 1));
   const today = days.at(-1) ?? 0;
   const step = Math.ceil(days.length / 7);
-  // That of today always fits: it begins before the right edge, and another one that would touch it is left out.
-  const ticks = days.filter(
-    (bar, index) =>
-      bar === today || ((days.length - 1 - index) % step === 0 && bar + 0.12 * bars <= Math.min(today, 0.87 * bars)),
-  );
+  const ticks = days.filter((_, index) => (days.length - 1 - index) % step === 0);
 
   return (
     <section className="panel" aria-label="Events by time and severity">
@@ -123,7 +117,7 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
               {count}
             </span>
           ))}
-          <div className={styles.plot} style={{ '--bars': bars }} aria-hidden="true">
+          <div className={styles.plot} style={{ '--bars': bars, '--today': today }} aria-hidden="true">
             {[...buckets].map(([bar, { bySeverity }]) => (
               <span key={bar} className={styles.bar} style={{ '--from': bar, '--count': 1 }}>
                 {bySeverity.map(({ severity, count }) => (
@@ -132,7 +126,7 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
               </span>
             ))}
             {ticks.map(bar => (
-              <span key={bar} className={styles.tick} style={{ '--from': bar }}>
+              <span key={bar} className={styles.tick} data-today={bar === today} style={{ '--from': bar }}>
                 {bar === today ? 'Today' : dayOf(bar)}
               </span>
             ))}

@@ -4,13 +4,10 @@ import { useEventSearch } from './search';
 
 const SCORES = [0, 1, 2, 3] as const;
 
-interface MatrixProps {
-  /** Undefined: not known yet. */
-  readonly scores: readonly { severity: number; likelihood: number; count: number }[] | undefined;
-}
+type Scores = readonly { severity: number; likelihood: number; count: number }[];
 
-/** Number of events for each likelihood and severity. A cell is a filter. */
-export function Matrix({ scores }: MatrixProps) {
+/** Number of events for each likelihood and severity, unless they are not known yet. A cell is a filter. */
+export function Matrix({ scores }: { scores: Scores | undefined }) {
   const { search, change } = useEventSearch();
   const most = Math.max(1, ...(scores ?? []).map(({ count }) => count));
   const cell = (severity: number, likelihood: number) => {
@@ -33,7 +30,7 @@ export function Matrix({ scores }: MatrixProps) {
   };
   return (
     <section className="panel" aria-label="Events by likelihood and severity">
-      <h2>Severity and likelihood of entities</h2>
+      <h2>Severity and likelihood</h2>
       <fieldset className={styles.matrix} aria-label="Filter by likelihood and severity">
         {SCORES.toReversed().map(severity => [
           <span key={`s${severity}`} className={styles.axis}>
@@ -52,7 +49,9 @@ export function Matrix({ scores }: MatrixProps) {
         </span>
         <span className={styles.axisName}>Likelihood</span>
       </fieldset>
-      <small className={styles.note}>An event counts in each cell that it has an entity in.</small>
+      <small className={styles.note}>
+        An event counts in each cell that it has an entity in. The list shows its highest scores.
+      </small>
     </section>
   );
 }

@@ -41,37 +41,26 @@ export function useEventSearch() {
 }
 
 /** The filter without a range of time, as `eventUpdates` takes it. */
-export function updatesFilter({
-  days,
-  from,
-  to,
-  severity,
-  likelihood,
-  event,
-  version,
-  ...names
-}: EventSearch): EventFilter {
-  return {
-    ...names,
-    severity: severity === undefined ? null : { min: severity, max: severity },
-    likelihood: likelihood === undefined ? null : { min: likelihood, max: likelihood },
-  };
+export function updatesFilter({ days, from, to, severity, likelihood, event, version, ...names }: EventSearch) {
+  const only = (score: number | undefined) => (score === undefined ? null : { min: score, max: score });
+  return { ...names, severity: only(severity), likelihood: only(likelihood) };
 }
 
-/** A filter in words, without its time. */
-export function nameOf({
-  search,
-  severity,
-  likelihood,
-  alertTypes,
-  affectedDatapoints,
-  impactedEntities,
-}: EventSearch) {
+/** A filter in words, without its time. Empty: none. */
+export function conditionsOf({ search, severity, likelihood, ...names }: EventSearch): string {
   const scores = Object.entries({ severity, likelihood }).filter(([, value]) => value !== undefined);
-  const names = [alertTypes, affectedDatapoints, impactedEntities].flatMap(names => names?.join(' or ') ?? []);
-  const parts = [search && `“${search}”`, ...scores.map(pair => pair.join(' ')), ...names].filter(Boolean);
-  return parts.length > 0 ? `events with ${parts.join(', ')}` : 'all events';
+  const lists = [names.alertTypes, names.affectedDatapoints, names.impactedEntities];
+  const parts = [
+    search && `“${search}”`,
+    ...scores.map(pair => pair.join(' ')),
+    ...lists.map(list => list?.join(' or ')),
+  ];
+  const known = parts.filter(Boolean).join(', ');
+  return known && `with ${known}`;
 }
+
+/** What a filter finds, in words. */
+export const nameOf = (search: EventSearch) => (conditionsOf(search) ? `events ${conditionsOf(search)}` : 'all events');
 
 /** The filter of the histogram: the whole window of days. */
 export function windowFilter(search: EventSearch): EventFilter {

@@ -1,5 +1,5 @@
 import type { ErrorLike } from '@apollo/client';
-import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { errorsIn } from '../graphql/errors';
 import { Problems } from './Problems';
 
@@ -19,6 +19,7 @@ interface FormProps {
 export function Form({ className, label, error, retry, onSubmit, children }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   const id = useId();
+  const [field, setField] = useState<string>();
   useEffect(() => {
     const argument = `.${errorsIn(error).find(({ argument }) => argument)?.argument}.`;
     const [field] = [...(form.current?.querySelectorAll<HTMLInputElement>('input, select, textarea') ?? [])]
@@ -26,6 +27,7 @@ export function Form({ className, label, error, retry, onSubmit, children }: For
       .sort((a, b) => b.name.length - a.name.length);
     field?.setAttribute('aria-invalid', 'true');
     field?.setAttribute('aria-describedby', id);
+    setField(field?.ariaLabel ?? field?.labels?.[0]?.firstChild?.textContent ?? undefined);
     return () => {
       field?.removeAttribute('aria-invalid');
       field?.removeAttribute('aria-describedby');
@@ -42,7 +44,7 @@ export function Form({ className, label, error, retry, onSubmit, children }: For
       }}
     >
       {children}
-      <Problems id={id} error={error} retry={retry} />
+      <Problems id={id} field={field} error={error} retry={retry} />
     </form>
   );
 }

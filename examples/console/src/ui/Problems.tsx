@@ -7,6 +7,8 @@ import { Button } from './parts';
 interface ProblemsProps {
   readonly id?: string;
   readonly error: ErrorLike | undefined;
+  /** What the page calls the argument that is refused. */
+  readonly field?: string;
   /** Reads the same again. Left out, or if that cannot help: no button. */
   readonly retry?: () => void;
 }
@@ -26,12 +28,12 @@ const ADVICE: { readonly [Code in GatewayErrorCode]?: string } = {
 };
 
 /** What failed and what to do about it. What only an administrator needs is behind "Details". Nothing if nothing failed. */
-export function Problems({ id, error, retry }: ProblemsProps) {
+export function Problems({ id, error, field, retry }: ProblemsProps) {
   if (!error) return null;
   const errors = errorsIn(error);
   const advice = isUnreachable(error)
     ? ['There is no connection to this page’s server. It is tried again by itself.']
-    : errors.map(({ code, message }) => (code && ADVICE[code]) ?? sentence(message));
+    : errors.map(({ code, message }) => (code && ADVICE[code]) ?? sentence(message, field));
   return (
     <div id={id} className="problems" role="alert">
       {[...new Set(advice)].map(text => (
@@ -50,8 +52,8 @@ export function Problems({ id, error, retry }: ProblemsProps) {
   );
 }
 
-/** A message without the path of its argument, which the marked field shows. */
-function sentence(message: string): string {
-  const text = message.replace(/^[\w.[\]]+: /, '');
+/** A message with the name of its field in the place of the path of its argument. */
+function sentence(message: string, field: string | undefined): string {
+  const text = message.replace(/^[\w.[\]]+: /, field ? `${field}: ` : '');
   return `${capitalized(text)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }

@@ -8,8 +8,8 @@ interface SearchBoxProps {
   /** Left out: the label. */
   readonly placeholder?: string;
   readonly value: string | undefined;
-  /** What is not valid is marked, and not reported. */
-  readonly isValid?: (text: string) => boolean;
+  /** What a text means: another text of the same meaning stays as it was typed. NaN is marked, and not reported. */
+  readonly meaning?: (text: string) => unknown;
   /** Called when the user has stopped typing. Undefined: no text. */
   readonly onChange: (text: string | undefined) => void;
 }
@@ -21,15 +21,16 @@ export function SearchBox({
   name = 'search',
   title,
   value = '',
-  isValid = () => true,
+  meaning = text => text,
   onChange,
 }: SearchBoxProps) {
   const [text, setText] = useState(value);
-  const isInvalid = (text: string) => text !== '' && !isValid(text);
-  useEffect(() => setText(value), [value]);
+  const meant = meaning(text.trim());
+  const isSame = meant === meaning(value);
+  const show = useEffectEvent((value: string) => isSame || setText(value));
+  useEffect(() => void show(value), [value]);
   const report = useEffectEvent((text: string) => {
-    const trimmed = text.trim();
-    if (trimmed !== value && !isInvalid(trimmed)) onChange(trimmed || undefined);
+    if (!isSame && !Number.isNaN(meant)) onChange(text.trim() || undefined);
   });
   useEffect(() => {
     const timer = setTimeout(() => report(text), 300);
@@ -39,7 +40,7 @@ export function SearchBox({
     <input
       type="search"
       title={title}
-      aria-invalid={isInvalid(text.trim()) || undefined}
+      aria-invalid={Number.isNaN(meant) || undefined}
       name={name}
       aria-label={label}
       placeholder={placeholder}

@@ -12,6 +12,8 @@ export const formatNumber = orDash<number>(plain);
 export const formatScore = orDash<number>(numberFormat(1));
 export const formatMomentum = orDash<number>(numberFormat(2, { signDisplay: 'exceptZero' }));
 export const formatAmount = orDash<number>(numberFormat(1, { notation: 'compact' }));
+/** All digits, with the unit that makes them few: `1.25M`. */
+export const formatExact = numberFormat(0, { notation: 'compact', maximumFractionDigits: 12 });
 
 /** Formats times in the zone of the reader, with their year if it is not this one. */
 function timeFormat(options: Intl.DateTimeFormatOptions) {

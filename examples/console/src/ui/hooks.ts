@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useReducer, useState } from 'react';
 
 /** The time now, renewed every second as long as it is `running`, for ages and remaining times. */
 export function useNow(running: boolean): number {
@@ -20,13 +20,13 @@ export function useLast<T>(value: T | null | undefined): T | undefined {
 
 /** A state that outlives a reload of the tab, or with `localStorage` the tab. Undefined if there is none. */
 export function useStored<T>(key: string, storage = sessionStorage): [T | undefined, (value: T | undefined) => void] {
-  const [value, setValue] = useState<T | undefined>(() => JSON.parse(storage.getItem(key) ?? 'null') ?? undefined);
+  const [, render] = useReducer((count: number) => count + 1, 0);
   const store = (value: T | undefined) => {
     if (value === undefined) storage.removeItem(key);
     else storage.setItem(key, JSON.stringify(value));
-    setValue(value);
+    render();
   };
-  return [value, store];
+  return [JSON.parse(storage.getItem(key) ?? 'null') ?? undefined, store];
 }
 
 /** A `ref` that calls `onVisible` when its element comes near the visible part of the page. */

@@ -1,4 +1,4 @@
-import { type ComponentProps, Fragment, type ReactNode, useEffect } from 'react';
+import { type ComponentProps, Fragment, type ReactNode, useEffect, useState } from 'react';
 import { formatTime, formatZoned } from './format';
 
 /** A button that does something at once, or with `type` submits its form. */
@@ -7,6 +7,21 @@ export const Button = ({ label, ...props }: { label: ReactNode } & ComponentProp
     {label}
   </button>
 );
+
+/** A button that copies a text, and says so. */
+export function CopyButton({
+  label,
+  done,
+  text,
+  ...props
+}: { done: string; text: () => string } & ComponentProps<typeof Button>) {
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text());
+    setCopied(true);
+  };
+  return <Button label={copied ? done : label} onClick={copy} onBlur={() => setCopied(false)} {...props} />;
+}
 
 /** A field with its name above it. */
 export const Field = ({ label, ...props }: { label: string } & ComponentProps<'input'>) => (

@@ -1,10 +1,8 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
-import { discoverSearch } from '../discover/search';
-import { exportSearch } from '../exports/search';
 import { companySearch } from '../market/search';
 import { Monitor } from '../monitor/Monitor';
 import { eventSearch } from '../monitor/search';
-import { loadPart } from '../ui';
+import { loadPart, number, reader, text } from '../ui';
 import { Failure, NotFound, Pending } from './Failure';
 import { Shell } from './Shell';
 
@@ -19,10 +17,15 @@ const parent = { getParentRoute: () => root };
 /** The filters of a screen are in its address, so each view can be shared and the back button works. */
 const routes = [
   createRoute({ ...parent, path: '/', validateSearch: eventSearch, component: Monitor }),
-  createRoute({ ...parent, path: '/discover', validateSearch: discoverSearch, component: Discover }),
+  createRoute({
+    ...parent,
+    path: '/discover',
+    validateSearch: reader({ market: number, question: text }),
+    component: Discover,
+  }),
   createRoute({ ...parent, path: '/markets', component: Markets }),
   createRoute({ ...parent, path: '/markets/$id', validateSearch: companySearch, component: MarketPage }),
-  createRoute({ ...parent, path: '/exports', validateSearch: exportSearch, component: Exports }),
+  createRoute({ ...parent, path: '/exports', validateSearch: reader({ endpoint: text }), component: Exports }),
 ] as const;
 
 export const router = createRouter({

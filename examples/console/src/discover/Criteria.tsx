@@ -1,5 +1,6 @@
-import type { ErrorLike } from '@apollo/client';
-import type { SearchCriteriaInput } from '../gql/graphql';
+import { useMutation } from '@apollo/client/react';
+import { graphql } from '../gql';
+import type { SearchCriteriaInput, StartDiscoveryMutation } from '../gql/graphql';
 import { useRecentMarkets } from '../market/recent';
 import { Button, countryName, Field, Form } from '../ui';
 
@@ -17,18 +18,32 @@ const COUNTRIES = new Map(
   CODES.map(code => [countryName(code), code] as const).filter(([name, code]) => name !== code),
 );
 
+const StartDiscoveryDocument = graphql(`
+  mutation StartDiscovery($marketId: ID!, $criteria: SearchCriteriaInput!) {
+    startDiscovery(input: { marketId: $marketId, searchCriteria: $criteria }) {
+      ... on DiscoveryStarted { marketId jobs { nodeId id } }
+      ... on DiscoveryAlreadyRunning { marketId jobs { nodeId id } }
+    }
+  }
+`);
+
+export type Started = NonNullable<StartDiscoveryMutation['startDiscovery']>;
+
 interface CriteriaProps {
   readonly criteria: SearchCriteriaInput;
   /** The market that is chosen at first. */
   readonly market: number | undefined;
   readonly change: (criteria: SearchCriteriaInput) => void;
-  readonly start: (marketId: string, criteria: SearchCriteriaInput) => void;
-  readonly starting: boolean;
-  readonly error: ErrorLike | undefined;
+  readonly onStarted: (started: Started) => void;
 }
 
 /** Search criteria to edit. What this form does not show is sent back as it was read. */
-export function Criteria({ criteria, market, change, start, starting, error }: CriteriaProps) {
+export function Criteria({ criteria, market, change, onStarted }: CriteriaProps) {
+  const [start, { loading, error }] = useMutation(StartDiscoveryDocument);
+  const submit = async (form: FormData) => {
+    const { data } = await start({ variables: { marketId: String(form.get('marketId')), criteria } });
+    if (data?.startDiscovery) onStarted(data.startDiscovery);
+  };
   const locations = criteria.locations ?? [];
   const locationOf = (name: string) => {
     const code = COUNTRIES.get(name);
@@ -38,7 +53,7 @@ export function Criteria({ criteria, market, change, start, starting, error }: C
   const known = useRecentMarkets().markets;
 
   return (
-    <Form className="panel stack" error={error} onSubmit={form => start(String(form.get('marketId')), criteria)}>
+    <Form className="panel stack" error={error} onSubmit={submit}>
       <h2>Criteria</h2>
       <div className="columns">
         {KEYWORDS.map(([list, label]) => (
@@ -95,9 +110,9 @@ export function Criteria({ criteria, market, change, start, starting, error }: C
       <div className="row">
         <Button
           type="submit"
-          label={starting ? 'Starting' : 'Start the discovery'}
+          label={loading ? 'Starting' : 'Start the discovery'}
           className="primary"
-          disabled={starting}
+          disabled={loading}
         />
       </div>
     </Form>

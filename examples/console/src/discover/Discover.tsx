@@ -1,9 +1,10 @@
 import { useMutation, useQuery } from '@apollo/client/react';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
 import { graphql } from '../gql';
 import type { SearchCriteriaInput } from '../gql/graphql';
 import { Button, Form, formatCompanies, Heading, Problems, useStored } from '../ui';
-import { Criteria } from './Criteria';
+import { Criteria, type Started } from './Criteria';
 import styles from './Discover.module.css';
 import { Jobs, useJobs } from './Jobs';
 
@@ -17,15 +18,6 @@ const CreateCriteriaDocument = graphql(`
         locations { countryCode countryName attributes }
         count performSearch attributes
       }
-    }
-  }
-`);
-
-const StartDiscoveryDocument = graphql(`
-  mutation StartDiscovery($marketId: ID!, $criteria: SearchCriteriaInput!) {
-    startDiscovery(input: { marketId: $marketId, searchCriteria: $criteria }) {
-      ... on DiscoveryStarted { marketId jobs { nodeId id } }
-      ... on DiscoveryAlreadyRunning { marketId jobs { nodeId id } }
     }
   }
 `);
@@ -47,20 +39,18 @@ export function Discover() {
   const { market, question } = useSearch({ from: '/discover' });
   const navigate = useNavigate({ from: '/discover' });
   const [createCriteria, creating] = useMutation(CreateCriteriaDocument);
-  const [start, starting] = useMutation(StartDiscoveryDocument);
+  const [started, setStarted] = useState<Started>();
   const [criteria, setCriteria] = useStored<SearchCriteriaInput>('criteria');
-  const isStarted = starting.data?.startDiscovery?.marketId === String(market);
 
   const ask = async (form: FormData) => {
     const { data } = await createCriteria({ variables: { question: String(form.get('searchInput')) } });
     if (data?.createSearchCriteria) setCriteria(data.createSearchCriteria.searchCriteria);
   };
   // A discovery that is running already is what the user wants to see.
-  const begin = async (marketId: string, criteria: SearchCriteriaInput) => {
-    const { data } = await start({ variables: { marketId, criteria } });
-    if (!data?.startDiscovery) return;
+  const follow = (started: Started) => {
     setCriteria(undefined);
-    await navigate({ search: { market: Number(marketId) } });
+    setStarted(started);
+    return navigate({ search: { market: Number(started.marketId) } });
   };
   const step = criteria ? 1 : market && !question ? 2 : 0;
 
@@ -95,32 +85,18 @@ export function Discover() {
           {criteria && <Button label="Start over" className="quiet" onClick={() => setCriteria(undefined)} />}
         </div>
       </Form>
-      {criteria && (
-        <Criteria
-          criteria={criteria}
-          market={market}
-          change={setCriteria}
-          start={begin}
-          starting={starting.loading}
-          error={starting.error}
-        />
-      )}
-      {market && !criteria && (
-        <Discovery
-          key={`${market} ${isStarted}`}
-          id={String(market)}
-          alreadyRunning={isStarted && starting.data?.startDiscovery?.__typename === 'DiscoveryAlreadyRunning'}
-        />
-      )}
+      {criteria && <Criteria criteria={criteria} market={market} change={setCriteria} onStarted={follow} />}
+      {market && !criteria && <Discovery key={market} id={String(market)} started={started} />}
     </div>
   );
 }
 
 /** A discovery as it proceeds. */
-function Discovery({ id, alreadyRunning }: { id: string; alreadyRunning: boolean }) {
+function Discovery({ id, started }: { id: string; started: Started | undefined }) {
   const { data, error, refetch } = useQuery(DiscoveredMarketDocument, { variables: { id } });
   const jobs = useJobs(id, 'DISCOVERY', () => void refetch());
   const market = data?.market;
+  const alreadyRunning = started?.__typename === 'DiscoveryAlreadyRunning' && started.marketId === id;
   if (!market?.name) return <Problems error={error} retry={refetch} />;
   return (
     <section className="panel stack" aria-label="Discovery">

@@ -2,10 +2,9 @@ import { useMutation, useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
-import { Button, ConfirmButton, Problems, Skeleton } from '../ui';
+import { Button, ConfirmButton, CopyButton, Modal, Problems, Skeleton } from '../ui';
 import styles from './Exports.module.css';
 import { Register } from './Register';
-import { Secret } from './Secret';
 
 const EndpointsDocument = graphql(`
   query Endpoints {
@@ -100,7 +99,18 @@ export function Endpoints({ isTesting, onTest }: { isTesting: boolean; onTest: (
           }}
         />
       )}
-      {secret && <Secret secret={secret} onClose={() => setSecret(undefined)} />}
+      {secret && (
+        <Modal title="Signing secret" close="I have stored it" onClose={() => setSecret(undefined)}>
+          <div className="stack">
+            <p>
+              Store this secret where you receive exports. It proves that a call comes from this gateway. It is not
+              shown again.
+            </p>
+            <code className={`panel ${styles.secret}`}>{secret}</code>
+            <CopyButton label="Copy" done="Copied" className="primary" text={() => secret} />
+          </div>
+        </Modal>
+      )}
     </section>
   );
 }

@@ -43,18 +43,13 @@ export function Exports() {
     pollInterval: testing.loading || retrying.loading ? 1_000 : 0,
   });
   const next = useNextPage(fetchMore, data?.exports?.pageInfo);
-  const show = async (exportId: string | undefined) => {
-    setSent(exportId);
-    await refetch();
+  const show = (ending: { exportId: string } | null | undefined) => {
+    setSent(ending?.exportId);
+    void refetch();
   };
-  const sendTest = async (endpoint: string) => {
-    const { data } = await test({ variables: { endpoint } });
-    await show(data?.testExportEndpoint?.exportId);
-  };
-  const sendAgain = async (id: string) => {
-    const { data } = await retry({ variables: { id } });
-    await show(data?.retryExport?.exportId);
-  };
+  const sendTest = (endpoint: string) =>
+    test({ variables: { endpoint } }).then(({ data }) => show(data?.testExportEndpoint));
+  const sendAgain = (id: string) => retry({ variables: { id } }).then(({ data }) => show(data?.retryExport));
 
   return (
     <div className="stack">

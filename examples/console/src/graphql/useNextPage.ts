@@ -4,10 +4,7 @@ import { isRetryable, RETRY_MS } from './errors';
 
 type FetchMore = (options: { variables: { after: string | null | undefined } }) => Promise<{ error?: ErrorLike }>;
 
-interface PageInfo {
-  readonly hasNextPage: boolean;
-  readonly endCursor: string | null;
-}
+type PageInfo = { readonly hasNextPage: boolean; readonly endCursor: string | null };
 
 /** Reads the next page of a list. After an error it waits for the user, or, if that may pass, for some time, so that it does not ask without end. */
 export function useNextPage(fetchMore: FetchMore, pageInfo: PageInfo | undefined) {

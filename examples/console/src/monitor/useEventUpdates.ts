@@ -18,17 +18,15 @@ const EventServiceDocument = graphql(
   `query EventService($filter: EventFilter) { events(first: 1, filter: $filter) { totalCount } }`,
 );
 
-interface Listener {
-  readonly onEvent: (event: Row) => void;
-  /** Updates may be missing: read the list again. */
-  readonly onGap: () => void;
-}
-
 /**
  * Follows the events of a filter behind a list of them, by its `updatesCursor`: no update between is lost. After a lost connection it continues
- * where it was: see `resumes` in `graphql/links.ts`.
+ * where it was: see `resumes` in `graphql/links.ts`. `onGap`: updates may be missing, read the list again.
  */
-export function useEventUpdates(filter: EventFilter, after: string | undefined, { onEvent, onGap }: Listener): void {
+export function useEventUpdates(
+  filter: EventFilter,
+  after: string | undefined,
+  { onEvent, onGap }: { onEvent: (event: Row) => void; onGap: () => void },
+) {
   useQuery(EventServiceDocument, { variables: { filter }, fetchPolicy: 'no-cache', pollInterval: RETRY_MS });
   const { restart } = useSubscription(EventUpdatesDocument, {
     variables: { filter, after },

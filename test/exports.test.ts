@@ -253,11 +253,11 @@ describe('registered endpoints', () => {
 
   test('need a new name, which is free again after the endpoint is deleted', async () => {
     await register('https://crm.example/');
-    expect(fault(await register('https://other.example/'))).toBe('CONFLICT');
+    expect(fault(await register('https://other.example/'))).toBe('CONFLICT input.name');
     expect((await gateway.query(deleteMutation, { name: crm }, admin)).data.deleteExportEndpoint.endpoint.name).toBe(
       crm,
     );
-    expect(fault(await gateway.query(deleteMutation, { name: crm }, admin))).toBe('NOT_FOUND');
+    expect(fault(await gateway.query(deleteMutation, { name: crm }, admin))).toBe('NOT_FOUND input.endpoint');
     expect(fault(await register('https://other.example/'))).toBeUndefined();
   });
 
@@ -373,7 +373,7 @@ describe('registered endpoints', () => {
       new Webhook(secret).verify(bytes, headers as Record<string, string>);
     }
     expect(first.received.at(-1)?.headers).not.toHaveProperty('x-key');
-    expect(fault(await update({ endpoint: 'no such' }))).toBe('NOT_FOUND');
+    expect(fault(await update({ endpoint: 'no such' }))).toBe('NOT_FOUND input.endpoint');
   });
 
   test('are part of an export by their name, until they are deleted', async () => {
@@ -406,7 +406,7 @@ describe('registered endpoints', () => {
     const decomposed = composed.normalize('NFD');
     const made = await register('https://crm.example/', { name: decomposed });
     expect(made.data.registerExportEndpoint.endpoint.name).toBe(composed);
-    expect(fault(await register('https://crm.example/', { name: composed }))).toBe('CONFLICT');
+    expect(fault(await register('https://crm.example/', { name: composed }))).toBe('CONFLICT input.name');
     const removed = await gateway.query(deleteMutation, { name: decomposed }, admin);
     expect(removed.errors).toBeUndefined();
     for (const name of ['\u200b', '\u2060', '\u00ad', ' \u200b\ufeff', '\u3164', '\u2800', '\u034f', '\u00a0']) {
@@ -654,10 +654,10 @@ describe('an export', () => {
     const [one, two] = [...new Set(companies.flatMap(({ operatesIn }) => operatesIn))];
     expect(fault(await filtered(one ?? ''))).toBeUndefined();
     expect(fault(await filtered(one ?? ''))).toBeUndefined();
-    expect(fault(await filtered(two ?? ''))).toBe('CONFLICT');
+    expect(fault(await filtered(two ?? ''))).toBe('CONFLICT input.idempotencyKey');
     const sorted = { filter: { operatesIn: [one] }, orderBy: { field: 'NAME' } };
     expect(fault(await sendAll({ idempotencyKey: `${crm} filtered`, companies: { visible: sorted } }))).toBe(
-      'CONFLICT',
+      'CONFLICT input.idempotencyKey',
     );
     expect(endpoint.received).toHaveLength(1);
   });
@@ -700,7 +700,7 @@ describe('an export', () => {
     ['BAD_USER_INPUT input.marketId', { marketId: '../1' }],
     ['BAD_USER_INPUT input.idempotencyKey', { idempotencyKey: '' }],
     ['BAD_USER_INPUT input.idempotencyKey', { idempotencyKey: 'k'.repeat(256) }],
-    ['NOT_FOUND', { endpoint: 'unknown' }],
+    ['NOT_FOUND input.endpoint', { endpoint: 'unknown' }],
     ['NOT_FOUND', { marketId: '999' }],
   ])('sends nothing if the result is %s: %j', async (expected, change) => {
     const endpoint = await startRegistered(thanks);
@@ -790,7 +790,7 @@ describe('the signature of an export', () => {
     const endpoint = await startEndpoint(thanks);
     const old = await secretOf({}, endpoint.url);
     expect(fault(await gateway.query(rotateMutation, { name: crm }, member))).toBe('FORBIDDEN');
-    expect(fault(await gateway.query(rotateMutation, { name: 'no such' }, admin))).toBe('NOT_FOUND');
+    expect(fault(await gateway.query(rotateMutation, { name: 'no such' }, admin))).toBe('NOT_FOUND input.endpoint');
     const rotate = async () =>
       (await gateway.query(rotateMutation, { name: crm }, admin)).data.rotateExportEndpointSecret.signingSecret;
     const second = await rotate();
@@ -1599,7 +1599,7 @@ describe('the record of exports', () => {
     const endpoint = await startRegistered(thanks);
     await register(endpoint.url, { name: 'other' });
     await send({ idempotencyKey });
-    expect(fault(await send({ idempotencyKey, ...change }))).toBe('CONFLICT');
+    expect(fault(await send({ idempotencyKey, ...change }))).toBe('CONFLICT input.idempotencyKey');
     expect(endpoint.received).toHaveLength(1);
   });
 
@@ -1967,10 +1967,10 @@ describe('a test of an endpoint', () => {
     expect((await gateway.query(testMutation, { endpoint: crm }, member)).data.testExportEndpoint).toMatchObject({
       title: 'No',
     });
-    expect(fault(await gateway.query(testMutation, { endpoint: 'no such' }, member))).toBe('NOT_FOUND');
+    expect(fault(await gateway.query(testMutation, { endpoint: 'no such' }, member))).toBe('NOT_FOUND input.endpoint');
     expect(fault(await gateway.query(testMutation, { endpoint: crm }, stranger))).toBe('FORBIDDEN');
     const [rejected] = (await listed()).nodes;
-    expect(fault(await retry(rejected.id))).toBe('CONFLICT');
+    expect(fault(await retry(rejected.id))).toBe('CONFLICT input.exportId');
   });
 });
 
@@ -1995,14 +1995,14 @@ describe('a retry of an export', () => {
     expect(first.__typename).toBe('ExportRejected');
     const second = (await retry(first.exportId, {}, member)).data.retryExport;
     expect(second.__typename).toBe('ExportFailed');
-    expect(fault(await retry(first.exportId))).toBe('CONFLICT');
+    expect(fault(await retry(first.exportId))).toBe('CONFLICT input.exportId');
     const third = (await retry(second.exportId, { idempotencyKey: 'again' })).data.retryExport;
     expect(third.__typename).toBe('ExportDelivered');
     // The same key again, and the same export again: nothing is sent.
     expect((await retry(second.exportId, { idempotencyKey: 'again' })).data.retryExport).toEqual(third);
-    expect(fault(await retry(second.exportId, { idempotencyKey: 'k' }))).toBe('CONFLICT');
-    expect(fault(await retry(third.exportId))).toBe('CONFLICT');
-    expect(fault(await retry('no such'))).toBe('NOT_FOUND');
+    expect(fault(await retry(second.exportId, { idempotencyKey: 'k' }))).toBe('CONFLICT input.idempotencyKey');
+    expect(fault(await retry(third.exportId))).toBe('CONFLICT input.exportId');
+    expect(fault(await retry('no such'))).toBe('NOT_FOUND input.exportId');
     expect(fault(await retry(first.exportId, {}, stranger))).toBe('FORBIDDEN');
     expect(endpoint.received).toHaveLength(6);
     const [{ url, bytes }] = endpoint.received as [ReceivedCall];
@@ -2028,7 +2028,7 @@ describe('a retry of an export', () => {
     const { domain } = sandbox.data.markets.find(({ record }) => record.id === 2)?.companies[0] ?? { domain: '' };
     const domains = Array.from({ length: 3_000 }, () => domain);
     const long = (await send({ companies: { domains } })).data.exportMarketToEndpoint;
-    expect(fault(await retry(long.exportId))).toBe('CONFLICT');
+    expect(fault(await retry(long.exportId))).toBe('CONFLICT input.exportId');
     expect(endpoint.received).toHaveLength(1);
   });
 });

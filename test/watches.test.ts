@@ -309,9 +309,9 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
       [begin, { endpoint: 'hook', filter: filter(), after: cursor }, 'BAD_USER_INPUT input.after'],
       [begin, { endpoint: 'hook', filter: filter(), after: '' }, 'BAD_USER_INPUT input.after'],
       [begin, { endpoint: 'hook', filter: { from: '2026-01-01' } }, 'BAD_USER_INPUT input.filter.from'],
-      [begin, { endpoint: 'none', filter: filter() }, 'NOT_FOUND'],
+      [begin, { endpoint: 'none', filter: filter() }, 'NOT_FOUND input.endpoint'],
       [beginJob, { endpoint: 'hook', marketId: 'x' }, 'BAD_USER_INPUT input.marketId'],
-      [beginJob, { endpoint: 'none', marketId: '1' }, 'NOT_FOUND'],
+      [beginJob, { endpoint: 'none', marketId: '1' }, 'NOT_FOUND input.endpoint'],
       [renew, { watch: id, after: 'nonsense' }, 'BAD_USER_INPUT input.after'],
       [renew, { watch: 'none' }, 'NOT_FOUND input.watch'],
       [stop, { watch: 'none' }, 'NOT_FOUND input.watch'],
@@ -320,7 +320,7 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
       expect([input, fault(await on().query(document, { input }, admin))]).toEqual([input, code]);
     }
     // The endpoint and the watch of another team.
-    expect(fault(await on().query(begin, { input: { endpoint: 'hook' } }, member))).toBe('NOT_FOUND');
+    expect(fault(await on().query(begin, { input: { endpoint: 'hook' } }, member))).toBe('NOT_FOUND input.endpoint');
     expect(fault(await on().query(renew, { input: { watch: id } }, member))).toBe('NOT_FOUND input.watch');
     expect(fault(await on().query('{ watches { id } }', {}, { authorization: 'Bearer t' }))).toBe('FORBIDDEN');
     expect(await watches(on())).toHaveLength(1);

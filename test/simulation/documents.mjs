@@ -346,10 +346,11 @@ const refusals = {
     input.email: signIn(email: "", password: "p")
     input.password: signIn(email: "u@b.test", password: ""); signIn(email: "u@b.test", password: ${a(1_025)})
     input.endpoint: rotateExportEndpointSecret(endpoint: ""); deleteExportEndpoint(endpoint: ""); testExportEndpoint(endpoint: ""); updateExportEndpoint(endpoint: "")
-    NOT_FOUND: rotateExportEndpointSecret(endpoint: "n"); deleteExportEndpoint(endpoint: "n"); testExportEndpoint(endpoint: "n"); updateExportEndpoint(endpoint: "n")
+    NOT_FOUND/input.endpoint: rotateExportEndpointSecret(endpoint: "n"); deleteExportEndpoint(endpoint: "n"); testExportEndpoint(endpoint: "n"); updateExportEndpoint(endpoint: "n")
     input.description: updateExportEndpoint(endpoint: "n", description: "a\\nb"); registerExportEndpoint(url: "http://a.test", name: "n", description: "")
     input.name: registerExportEndpoint(url: "http://a.test", description: "d", name: "")
-    NOT_FOUND: retryExport(exportId: "none"); exportMarketToEndpoint(endpoint: "none", companies: { matching: {} }, marketId: 1)
+    NOT_FOUND/input.exportId: retryExport(exportId: "none")
+    NOT_FOUND/input.endpoint: exportMarketToEndpoint(endpoint: "none", companies: { matching: {} }, marketId: 1)
     input.exportId: retryExport(exportId: "")
     input.idempotencyKey: retryExport(exportId: "x", idempotencyKey: ""); exportMarketToEndpoint(endpoint: "crm", companies: { matching: {} }, marketId: 1, idempotencyKey: "")
     input.marketId: exportMarketToEndpoint(endpoint: "crm", companies: { matching: {} }, marketId: "x")
@@ -400,7 +401,9 @@ for (const [kind, text] of Object.entries(refusals)) {
     query: variables => `${kind} { ${some(variables).map(textOfField).join(' ')} }`,
     draw: ({ below }) => ({ from: below(all.length) }),
     refused: (_, variables) =>
-      some(variables).map(({ name, what }) => (/^[A-Z]/.test(what) ? [name, what] : [name, 'BAD_USER_INPUT', what])),
+      some(variables).map(({ name, what }) =>
+        /^[A-Z]/.test(what) ? [name, ...what.split('/')] : [name, 'BAD_USER_INPUT', what],
+      ),
     expected: (_, variables) => Object.fromEntries(some(variables).map(({ name }) => [name, null])),
   };
 }

@@ -22,7 +22,7 @@ export const exportProgress =
       scope,
       `export ${JSON.stringify([team, id])}`,
       {
-        ask: async () => exportNamed(await exports.stateOf(team), id),
+        ask: async () => exportNamed(await exports.stateOf(team), id, 'exportId'),
         same: isDeepStrictEqual,
         isFinal: record => statusOf(record) !== 'RUNNING',
       },

@@ -22,7 +22,7 @@ import { type ExportUser, resolvedUrl, sessionUser } from './endpoint.js';
 import { recordAttempt, recordEnd, recordStart } from './history.js';
 import { type Endpoint, type ExportAttempt, type ExportRecord, statusOf, type TeamState } from './model.js';
 import { type EndpointSeals, type OpenedEndpoint, signatureHeaders } from './signing.js';
-import { earlierExport, endpointNamed, exportToRetry, withTaken } from './team-state.js';
+import { earlierExport, endpointNamed, exportToRetry, retriedArgument, withTaken } from './team-state.js';
 import type { TeamStore } from './team-store.js';
 
 /** An export to start: what is recorded of it, its user, and the span of the operation, below which its attempts are. */
@@ -99,9 +99,10 @@ export class Sender {
     if (earlier !== undefined) return earlier;
     const { endpoint, marketId, repeatable } = exportToRetry(state, exportId);
     if (marketId === null || repeatable === null) {
-      throw new Conflict('This export cannot be retried, because its selection was not stored; send a new export');
+      const message = 'This export cannot be retried, because its selection was not stored; send a new export';
+      throw new Conflict(message, undefined, retriedArgument);
     }
-    const user = { ...repeatable.user, argument: 'input.exportId' };
+    const user = { ...repeatable.user, argument: retriedArgument };
     const order = { ...repeat, endpoint, marketId, user, repeatable };
     return this.#start(team, state, order, () => prepare(marketId, repeatable.companies));
   }
@@ -163,7 +164,9 @@ export class Sender {
     prepare: () => MaybePromise<Payload>,
   ): Promise<ExportRecord> {
     const { store, telemetry } = this.#deps;
-    const { url, opened } = await this.#opened(team, endpointNamed(state, recorded.endpoint), user);
+    const argument = recorded.retryOf === null ? 'input.endpoint' : retriedArgument;
+    const endpoint = endpointNamed(state, recorded.endpoint, 'name', argument);
+    const { url, opened } = await this.#opened(team, endpoint, user);
     const { body, ...counts } = await prepare();
     const startsAt = timeNow();
     const begun = await recordStart(

@@ -11,10 +11,15 @@ const keptExports = 100;
 /** Of JSON text. A change writes the exports of the team again, and in a file those of all teams. */
 const maxBytes = 8 * 1024 * 1024;
 
-/** The endpoint with this name, or of this registration. @throws NotFound */
-export function endpointNamed({ endpoints }: TeamState, name: string, by: 'name' | 'registration' = 'name'): Endpoint {
+/** The endpoint with this name, or of this registration. @param argument which names it. @throws NotFound */
+export function endpointNamed(
+  { endpoints }: TeamState,
+  name: string,
+  by: 'name' | 'registration' = 'name',
+  argument = 'input.endpoint',
+): Endpoint {
   const found = endpoints.find(endpoint => endpoint[by] === name);
-  if (found === undefined) throw new NotFound('The team has no endpoint with this name');
+  if (found === undefined) throw new NotFound('The team has no endpoint with this name', undefined, argument);
   return found;
 }
 
@@ -26,7 +31,8 @@ export function sameEndpoint({ endpoints }: TeamState, { name, revision }: Endpo
 /** Adds an endpoint. @throws Conflict if the name is taken, or if the team has 100 endpoints. */
 export function withEndpoint(state: TeamState, endpoint: Endpoint): TeamState {
   if (state.endpoints.some(({ name }) => name === endpoint.name)) {
-    throw new Conflict('The team already has an endpoint with this name; change it with updateExportEndpoint');
+    const message = 'The team already has an endpoint with this name; change it with updateExportEndpoint';
+    throw new Conflict(message, undefined, 'input.name');
   }
   if (state.endpoints.length >= maxEndpoints) throw new Conflict(`A team can have at most ${maxEndpoints} endpoints`);
   const endpoints = [...state.endpoints, endpoint].sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -69,10 +75,10 @@ export function earlierExport(
     record => record.idempotencyKey === idempotencyKey && Date.parse(record.startedAt) > earliest,
   );
   if (found === undefined) return undefined;
-  if (found.inputDigest !== inputDigest) {
-    throw new Conflict('This idempotencyKey was used in the last 24 hours for an export with different input');
-  }
-  if (statusOf(found) === 'RUNNING') throw new Conflict('The export with this idempotencyKey is still running');
+  const refuse = (message: string) => new Conflict(message, undefined, 'input.idempotencyKey');
+  if (found.inputDigest !== inputDigest)
+    throw refuse('This idempotencyKey was used in the last 24 hours for an export with different input');
+  if (statusOf(found) === 'RUNNING') throw refuse('The export with this idempotencyKey is still running');
   return found;
 }
 
@@ -100,22 +106,26 @@ export function withExport(state: TeamState, record: ExportRecord): TeamState {
   return { ...state, exports: kept.reverse() };
 }
 
-/** The export with this identifier. @throws NotFound */
-export function exportNamed(state: TeamState, id: string): ExportRecord {
+/** The export with this identifier. @param argument which names it. @throws NotFound */
+export function exportNamed(state: TeamState, id: string, argument: string): ExportRecord {
   const found = exportWith(state, { id });
-  if (found === undefined) throw new NotFound('The team has no such export, or it is no longer remembered');
+  if (found === undefined)
+    throw new NotFound('The team has no such export, or it is no longer remembered', undefined, argument);
   return found;
 }
 
+/** The argument that names the export to retry. */
+export const retriedArgument = 'input.exportId';
+
 /** The export to retry. @throws NotFound; Conflict if it is running, was delivered or has been retried, so that no two retries run at once. */
 export function exportToRetry(state: TeamState, id: string): ExportRecord {
-  const record = exportNamed(state, id);
+  const record = exportNamed(state, id, retriedArgument);
   const status = statusOf(record);
-  if (status === 'RUNNING' || status === 'DELIVERED') {
-    throw new Conflict(`Only an export that failed can be retried; the outcome of this one is ${status}`);
-  }
+  const refuse = (message: string) => new Conflict(message, undefined, retriedArgument);
+  if (status === 'RUNNING' || status === 'DELIVERED')
+    throw refuse(`Only an export that failed can be retried; the outcome of this one is ${status}`);
   const retry = retryOfExport(state, id);
-  if (retry !== undefined) throw new Conflict(`This export was retried already, by the export ${retry.id}`);
+  if (retry !== undefined) throw refuse(`This export was retried already, by the export ${retry.id}`);
   return record;
 }
 

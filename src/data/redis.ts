@@ -165,13 +165,19 @@ function keepAlive(client: Redis): void {
 /** How often a gateway reads the time of Redis. */
 const clockEveryMs = 5_000;
 
+/** A Cluster would ask any of its nodes: a script goes to that of its key, which is the same for all gateways. */
+const timeOf = (client: RedisClient) =>
+  client instanceof Cluster
+    ? (client.eval("return redis.call('TIME')", 1, 'mig:clock') as Promise<number[]>)
+    : client.time();
+
 /** Sets the clock of the gateway by that of Redis, with each connection and every few seconds. @returns waits for the reading of the last connection. Never rejects. */
 export function followClock(client: RedisClient, telemetry: Pick<Telemetry, 'clockOf' | keyof RedisTelemetry>) {
   const guarded = createRedisGuard(telemetry);
   async function follow(): Promise<void> {
     if (client.status !== 'ready') return;
     const sentAt = performance.now();
-    const time = await guarded('TIME', () => client.time());
+    const time = await guarded('TIME', () => timeOf(client));
     if (time === undefined) return;
     const [seconds = Number.NaN, microseconds = 0] = time.map(Number);
     setClock(seconds * 1_000 + microseconds / 1_000, sentAt);

@@ -1,6 +1,14 @@
 import { createServer } from 'node:net';
 import { expect, jest, test } from '@jest/globals';
-import { connectRedis, createRedisGuard, firstContact, type RedisClient, subscriberOf } from '../../src/data/redis.js';
+import { Redis } from 'ioredis';
+import {
+  connectRedis,
+  createRedisGuard,
+  firstContact,
+  followClock,
+  type RedisClient,
+  subscriberOf,
+} from '../../src/data/redis.js';
 import { failureInWords } from '../../src/observability/warnings.js';
 import { cleanups, listening } from '../support/cleanups.js';
 import { startFakeRedis } from '../support/fake-redis.js';
@@ -33,6 +41,24 @@ test.each(allRedisPlaces)('the first contact with %s lasts until commands can be
   expect(await client.set('a', '1')).toBe('OK');
   await firstContact(client);
 });
+
+test.each(allRedisPlaces)(
+  'gateways go by one clock over %s, whatever those of its nodes say',
+  async (_, startPlace) => {
+    const place = await startPlace();
+    cleanups.push(() => place.stop());
+    const gateways = Array.from({ length: 8 }, () => connected(place.urls));
+    const clocks = gateways.map(client => followClock(client, silentTelemetry));
+    await Promise.all(gateways.map(firstContact));
+    await Promise.all(clocks.map(read => read()));
+    const asked = place.nodes.map(async ({ url }) => {
+      const admin = new Redis(url);
+      cleanups.push(() => admin.disconnect());
+      return (await admin.info('commandstats')).includes('cmdstat_time:');
+    });
+    expect((await Promise.all(asked)).filter(Boolean)).toHaveLength(1);
+  },
+);
 
 test.each([
   ['one Redis', ['redis://127.0.0.1:1']],

@@ -150,9 +150,9 @@ function recordOrLeftOut<T>(name: string, result: z.ZodSafeParseResult<T>, item:
 
 /** @param name of the record: what identifies a `Topic`, or one of `Topic.groups`, may be its `topicId`. */
 function idOf(name: string, item: unknown): string | null {
+  const [type = ''] = name.split('.');
   const { _id, id, domain, ...others } = (item ?? {}) as Record<string, unknown>;
-  const found =
-    _id ?? id ?? others[name.replace(/^(.)([^.]*).*/, (_, first, rest) => `${first.toLowerCase()}${rest}Id`)] ?? domain;
+  const found = _id ?? id ?? others[`${type.charAt(0).toLowerCase()}${type.slice(1)}Id`] ?? domain;
   return typeof found === 'string' || typeof found === 'number' ? String(found) : null;
 }
 

@@ -80,15 +80,19 @@ export function parseReply(text: BoundedJson): unknown {
  */
 export function contentOf(text: BoundedJson, reply: Reply, request: UpstreamRequest): unknown {
   const body = parseReply(text);
-  const problem = [body, unwrapped(body)].find(part => saysThatItFailed(Object(part)));
-  if (problem !== undefined) throw errorOfProblem({ ...Object(problem) }, reply, request);
+  const content = unwrapped(body);
+  if (saysThatItFailed(body)) throw errorOfProblem({ ...Object(body) }, reply, request);
+  if (content !== body && saysThatItFailed(content)) throw errorOfProblem({ ...Object(content) }, reply, request);
   if (request.record !== undefined) checkNames(request.record, body);
   return body;
 }
 
 /** As the service says it, or a server in front of it. */
-const saysThatItFailed = ({ success, errorCode, error, errorMessage, errors }: Readonly<Record<string, unknown>>) =>
-  success === false || [errorCode, error, errorMessage, Object.keys(Object(errors)).length > 0].some(Boolean);
+function saysThatItFailed(body: unknown): boolean {
+  const { success, errorCode, error, errorMessage, errors } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  const isEmpty = errors == null || Object.keys(Object(errors)).length === 0;
+  return success === false || Boolean(errorCode || error || errorMessage) || !isEmpty;
+}
 
 /** A reply that names no record is taken: the specification does not show every body. @throws UpstreamInvalidResponse */
 function checkNames({ id, member }: NamedRecord, body: unknown): void {

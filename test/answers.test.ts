@@ -361,17 +361,6 @@ test('a response is not kept for longer because the clock is set back', async ()
   }
 });
 
-test('a session id in the address shapes the scope alone', async () => {
-  const made = await alone.query('mutation { createEmbedSession { session { accessToken } } }');
-  const { accessToken } = made.data.createEmbedSession.session;
-  const { statusCode } = await request(`${alone.url}/graphql?sessionId=${accessToken}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ query: fresh() }),
-  });
-  expect(statusCode).toBe(200);
-});
-
 describe('what a write or a poll has changed', () => {
   const env = { SESSION_SECRET: 's'.repeat(40) };
   const bearerless = { 'x-api-key': 'demo-key-markets-only' };

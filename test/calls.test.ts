@@ -3,7 +3,6 @@ import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type CallsRow, callsTable, type Tally } from './support/calls-table.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { startWithHeld } from './support/held-service.js';
-import { redisPlaces } from './support/redis-cluster.js';
 import { overSse } from './support/streams.js';
 import { until } from './support/until.js';
 
@@ -83,27 +82,6 @@ test.each([
   expect(errors).toBeUndefined();
   expect(tallied()).toEqual({ 'GET /v2/events-monitor/events': calls });
   expect(extensions.cost.estimated).toBeGreaterThanOrEqual(extensions.cost.upstreamCalls);
-});
-
-test.each(redisPlaces)('over %s a second gateway answers every row without a call', async (_, startPlace) => {
-  sandbox.reset();
-  const place = await startPlace();
-  const options = { sandbox, redisUrl: place.url, env: { SESSION_SECRET: 'a secret that both gateways have' } };
-  const [one, two] = await Promise.all([startGateway(options), startGateway(options)]);
-  try {
-    for (const row of callsTable) {
-      const [before] = await send(one, { ...row, clients: 1 });
-      const [after] = await eventually(async () => {
-        sandbox.calls.clear();
-        const answers = await send(two, { ...row, clients: 1 });
-        return { done: sandbox.calls.count() === 0, value: answers };
-      });
-      expect(after?.data).toEqual(before?.data);
-    }
-  } finally {
-    await Promise.all([one.close(), two.close()]);
-    await place.stop();
-  }
 });
 
 test('explain lists each call, and who answered it', async () => {
@@ -202,12 +180,3 @@ describe('with graphql-cost: 1, a response says what it cost', () => {
     expect(extensions).toEqual({ cost: { estimated: refusal.value, upstreamCalls: 0 } });
   });
 });
-
-/** Repeats what depends on a write to Redis that no one waits for. */
-async function eventually<T>(attempt: () => Promise<{ done: boolean; value: T }>): Promise<T> {
-  for (let tries = 0; tries < 20; tries += 1) {
-    const { done, value } = await attempt();
-    if (done) return value;
-  }
-  throw new Error('It did not come about');
-}

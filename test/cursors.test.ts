@@ -80,21 +80,3 @@ test.each<[Kind, string[]]>([
   const found = await Promise.all(ways.map(given => read(kind, `first: 2, ${given}`)));
   expect(new Set(found.map(({ connection }) => JSON.stringify(connection))).size).toBe(1);
 });
-
-test('the events of a company go on in Query.events', async () => {
-  const { data } = await gateway.query(
-    '{ market(id: 1) { companies(first: 20) { nodes { name events(first: 1) { totalCount nodes { id } pageInfo { endCursor } } } } } }',
-  );
-  const company = data.market.companies.nodes.find(
-    ({ events }: { events: { totalCount: number } }) => events.totalCount > 1,
-  );
-  const { data: more, errors } = await gateway.query(
-    `query ($name: String!, $after: String) {
-      all: events(first: 100, filter: { impactedEntities: [$name] }) { nodes { id } }
-      rest: events(first: 100, after: $after, filter: { impactedEntities: [$name] }) { nodes { id } }
-    }`,
-    { name: company.name, after: company.events.pageInfo.endCursor },
-  );
-  expect(errors).toBeUndefined();
-  expect([...company.events.nodes, ...more.rest.nodes]).toEqual(more.all.nodes);
-});

@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { AcceptedScopes, type Scope } from '../src/auth/credentials.js';
 import { Reloadable } from '../src/config/values.js';
@@ -14,7 +13,6 @@ import type { Sandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { begun, hold } from './support/hold.js';
 import { counted } from './support/metrics.js';
-import { sharedRedisUrl } from './support/redis.js';
 import { overSse, overWebsocket } from './support/streams.js';
 import { until } from './support/until.js';
 
@@ -105,38 +103,6 @@ test('calls to the service are counted by family and status', async () => {
   const calls = (labels: Record<string, string>) => counted(gateway.url, 'gateway_upstream_call_seconds_count', labels);
   await gateway.query('{ observation(id: "nobody") { title } }');
   expect(await calls({ family: 'observations', outcome: 'answered', status: '404' })).toBe(1);
-});
-
-test('requests that the response cache answers are counted by tier', async () => {
-  const kept = (tier: string) => counted(gateway.url, 'gateway_response_cache_hits_total', { tier });
-  const release = hold(sandboxOf(gateway), /events$/);
-  const query = '{ events(first: 4) { totalCount } }';
-  const all = [1, 2, 3].map(() => gateway.query(query));
-  await begun(gateway.url, all.length);
-  release();
-  await Promise.all(all);
-  expect(await kept('flight')).toBe(2);
-  await gateway.query(query);
-  expect(await kept('memory')).toBe(1);
-});
-
-test('What another gateway has answered is read from Redis once, and is in memory from then on', async () => {
-  const env = { RESPONSE_CACHE: 'true', SESSION_SECRET: 'a secret that both gateways of this test share' };
-  const start = () => startGateway({ sandbox: sandboxOf(gateway), redisUrl: sharedRedisUrl(), env });
-  const [first, second] = await Promise.all([start(), start()]);
-  const kept = (tier: string) => counted(second.url, 'gateway_response_cache_hits_total', { tier });
-  const tiers = () => Promise.all([kept('redis'), kept('memory')]);
-  let name = 0;
-  // A Redis that is slow on a busy machine is not waited for: then another answer tries.
-  await until(async () => {
-    name += 1;
-    const query = `query Try${name} { market(id: 1) { name } }`;
-    await first.query(query);
-    const [fromRedis, inMemory] = await tiers();
-    for (let times = 0; times < 2; times += 1) await second.query(query);
-    return isDeepStrictEqual(await tiers(), [fromRedis + 1, inMemory + 1]);
-  });
-  await Promise.all([first.close(), second.close()]);
 });
 
 describe('operations are counted', () => {

@@ -151,13 +151,6 @@ test('a quiet subscription gets heartbeats, and leaves when its client does', as
   await until(async () => (await metric('gateway_live_listeners{transport="multipart"}')) === 0);
 });
 
-test('equal subscriptions run side by side', async () => {
-  const query = 'subscription { jobProgress(marketId: 5) { finished } }';
-  const both = [raw({ query }), raw({ query })];
-  await until(async () => (await metric('gateway_live_listeners{transport="multipart"}')) === 2);
-  for (const { text } of both) await until(() => text().includes('{"payload":{"data":{"jobProgress":'));
-});
-
 test('only subscriptions of clients that accept them are answered in parts', async () => {
   const answers = [
     raw({ query: '{ __typename }' }),

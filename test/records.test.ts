@@ -286,17 +286,3 @@ describe('a reply that names its record', () => {
     }
   });
 });
-
-test('an observation with its embedding is read apart from the one without', async () => {
-  const { wire, calls } = fakeWire(() => ({ body: { _id: '1', title: 'Fire', textEmbedding: [1, 0.5] } }));
-  gateway = await startGateway({ wire });
-  const [light, whole] = [
-    '{ observation(id: 1) { title } }',
-    '{ observation(id: 1) { title textEmbedding } }',
-  ] as const;
-  for (const query of [light, whole, `${light} `, `${whole} `]) {
-    const { data } = await gateway.query(query);
-    expect(data.observation).toEqual({ title: 'Fire', ...(query.startsWith(whole) && { textEmbedding: [1, 0.5] }) });
-  }
-  expect(calls).toHaveLength(2);
-});

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { launchChromium, openPage } from '../support/chromium.js';
-import { demoHeaders, type GraphqlAnswer, startGateway } from '../support/gateway.js';
-import { startWithObservationsHeld } from '../support/held-service.js';
+import { type GraphqlAnswer, startGateway } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
 import { until } from '../support/until.js';
 
@@ -14,44 +13,6 @@ beforeAll(async () => {
   browser = await launchChromium();
 });
 afterAll(() => browser.close());
-
-test('a browser shows the events while their observations hang', async () => {
-  const held = await startWithObservationsHeld();
-  try {
-    const page = await openPage(browser);
-    await page.goto(`${held.gateway.url}/graphql`);
-    const query = `{ events(first: 2) { nodes { id title
-      ... @defer(label: "more") { references { observation { title } } } } } }`;
-    const accept = 'multipart/mixed;incrementalSpec=v0.2,application/json';
-    const init = {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept, ...demoHeaders },
-      body: JSON.stringify({ query }),
-    };
-    await page.evaluate(`
-      document.body.replaceChildren();
-      fetch('/graphql', ${JSON.stringify(init)}).then(async response => {
-        const chunks = response.body.pipeThrough(new TextDecoderStream());
-        for await (const text of chunks) {
-          document.body.append(Object.assign(document.createElement('pre'), { textContent: text }));
-        }
-      });
-      // Not the promise, for which it would wait.
-      undefined;
-    `);
-    await page.getByText('"pending"').first().waitFor();
-    await until(() => held.held() > 0);
-    const shown = () => page.locator('body').innerText();
-    expect(await shown()).not.toContain('"hasNext":false');
-    expect(await shown()).toContain('"title"');
-    held.open();
-    await page.getByText('"hasNext":false').waitFor();
-    expect(await shown()).toContain('"observation"');
-    await page.close();
-  } finally {
-    await held.close();
-  }
-});
 
 test('a browser shows no one what it kept for another credential', async () => {
   const gateway = await startGateway({ env: { SESSION_SECRET: 'k'.repeat(40), RESPONSE_CACHE: 'true' } });

@@ -388,12 +388,6 @@ mkdir --parents "$own/root/app" && exec chroot "$own/root" sh -e -c`;
     expect(installing).toEqual(['npm ci --ignore-scripts']);
   });
 
-  test('runs as a numeric user without root, which owns the data folder', () => {
-    expect(valuesOf('USER')).toEqual(['1000:1000']);
-    expect(lines.slice(lines.indexOf('USER 1000:1000')).some(line => line.startsWith('RUN'))).toBe(false);
-    expect(valuesOf('RUN')).toContain('install -d -o 1000 -g 1000 data');
-  });
-
   test('has a health check that tells a gateway that answers from none', async () => {
     const [command, ...args]: string[] = JSON.parse(/CMD (\[.*\])/.exec(valuesOf('HEALTHCHECK')[0] ?? '')?.[1] ?? '[]');
     const check = async (env: Record<string, string>) => {

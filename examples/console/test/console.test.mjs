@@ -204,11 +204,14 @@ check('on a screen of 390 pixels, nothing lies beside it', async () => {
         await filters.elementHandle(),
       );
       await filters.evaluate(element => element.scrollTo(0, 0));
-      // A menu keeps off the edges, also that of a button that is half beside the screen.
+      // A menu is below its button and keeps off the edges, also that of a button that is half beside the screen.
       for (const name of [/^Views/, /^(Alert type|Industry)/]) {
-        await page.getByRole('button', { name }).press('Enter');
-        const { x, width } = await page.locator('[popover]:popover-open').boundingBox();
+        const button = page.getByRole('button', { name });
+        await button.press('Enter');
+        const { x, y, width } = await page.locator('[popover]:popover-open').boundingBox();
+        const above = await button.boundingBox();
         assert.ok(x >= 8 && x + width <= 382, `${name}: ${x} ${width}`);
+        assert.ok(y >= above.y + above.height, `${name}: ${y}`);
         await page.keyboard.press('Escape');
       }
     }

@@ -567,6 +567,12 @@ const neverSuccess: readonly (readonly [string, WireReply])[] = [
   ['errors by their fields', { body: { errors: { domains: ['is invalid'] } } }],
   ['a function that failed', { body: { errorMessage: 'Task timed out', errorType: 'Runtime.Error' } }],
   ['a refusal that is wrapped', { body: { data: { success: false } } }],
+  ['a refusal as text', { body: { success: 'false' } }],
+  ['an error of JSend', { body: { status: 'error', message: 'No' } }],
+  ['a status of its own', { body: { statusCode: 500, title: 'No' } }],
+  ['a problem (RFC 9457)', { body: { type: 'about:blank', title: 'No', status: 503, detail: 'No' } }],
+  ['a fault of a gateway', { body: { fault: { faultstring: 'No' } } }],
+  ['no more than a message', { body: { message: 'Unauthorized', requestId: 'r-1' } }],
   ['text', { headers: { 'content-type': 'text/plain' }, body: 'OK' }],
   ['cut short', { body: '{"data":[{"jobId":1' }],
   ['a number', { body: '7' }],
@@ -664,6 +670,8 @@ describe('a write', () => {
   });
 });
 
+const saysWhy = new Set(['the code of an error', 'a status of its own', 'a problem (RFC 9457)']);
+
 test.each([...neverSuccess, ...notDocumented])('a read whose answer is no success (%s) fails', async (kind, reply) => {
   const fields = [
     'market(id: 1) { name }',
@@ -683,8 +691,7 @@ test.each([...neverSuccess, ...notDocumented])('a read whose answer is no succes
   await over(reply);
   for (const field of fields) {
     const { errors } = await gateway.query(`{ ${field} }`, {}, { 'x-api-key': 'k' });
-    const code =
-      kind === 'a refusal' ? 'FORBIDDEN' : kind === 'the code of an error' ? 'UPSTREAM_UNAVAILABLE' : undefined;
+    const code = kind === 'a refusal' ? 'FORBIDDEN' : saysWhy.has(kind) ? 'UPSTREAM_UNAVAILABLE' : undefined;
     expect([field, codesOf(errors)]).toEqual([field, [code ?? 'UPSTREAM_INVALID_RESPONSE']]);
   }
 });

@@ -407,6 +407,9 @@ describe('registered endpoints', () => {
     const made = await register('https://crm.example/', { name: decomposed });
     expect(made.data.registerExportEndpoint.endpoint.name).toBe(composed);
     expect(fault(await register('https://crm.example/', { name: composed }))).toBe('CONFLICT input.name');
+    const after = cursorOf(0, listId('exports', JSON.stringify([composed, null, null])));
+    const page = `query ($name: String!) { exports(after: "${after}", filter: { endpoint: $name }) { totalCount } }`;
+    expect((await gateway.query(page, { name: decomposed }, admin)).errors).toBeUndefined();
     const removed = await gateway.query(deleteMutation, { name: decomposed }, admin);
     expect(removed.errors).toBeUndefined();
     for (const name of ['\u200b', '\u2060', '\u00ad', ' \u200b\ufeff', '\u3164', '\u2800', '\u034f', '\u00a0']) {

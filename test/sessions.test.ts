@@ -305,6 +305,12 @@ describe('a session', () => {
     }
   });
 
+  test('a cookie, and not what is said with it, signs a user in', async () => {
+    const headers = { 'content-type': 'application/json', 'set-cookie': 'svc_session=one' };
+    sandbox.tell({ path: '/v2/auth/sign-in', status: 200, body: '{"message":"Welcome"}', headers, times: 1 });
+    expect((await signIn(gateway)).errors).toBeUndefined();
+  });
+
   test.each<[string, string, string, string]>([
     ['a page that sets a cookie', 'text/html', '<form>', 'UPSTREAM_INVALID_RESPONSE'],
     ['a page that is said to be JSON', 'application/json', '<form>', 'UPSTREAM_INVALID_RESPONSE'],

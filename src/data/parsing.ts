@@ -202,8 +202,19 @@ export const memberOr = (whole: unknown, member: string): unknown =>
 export const withSomeOf = <T extends z.ZodType>(members: readonly string[], record: T) =>
   z.preprocess(value => (members.some(member => Object.hasOwn(Object(value), member)) ? value : undefined), record);
 
-/** The body of a success that the specification does not show: nothing, a list, or an object that names no error (see `contentOf`). */
-export const receipt = z.union([z.null(), z.undefined(), z.array(z.unknown()), z.record(z.string(), z.unknown())]);
+/** A body that the specification does not show: nothing, a list, or an object that names no error (see `contentOf`). */
+export const anyBody = z.union([z.null(), z.undefined(), z.array(z.unknown()), z.record(z.string(), z.unknown())]);
+
+const remark = /^(?:message|code|detail|type|path|timestamp|request_?id)$/i;
+
+/** Whether there is more than what a server says where it has nothing else to answer: `{"message":"Unauthorized"}`. */
+export function isNoRemark(body: unknown): boolean {
+  const members = Object.keys(Object(unwrapped(body)));
+  return members.length === 0 || !members.every(member => remark.test(member));
+}
+
+/** Such a body of a success. */
+export const receipt = anyBody.refine(isNoRemark);
 
 /** The list in such a body: the content itself, or a member of it. */
 export function listIn(body: unknown, member: string): unknown {

@@ -200,10 +200,10 @@ const commands = [
   ...['HKEYS mig:check:hash', 'HDEL mig:check:hash a'],
   ...['SADD mig:check:names a', 'SMEMBERS mig:check:names'],
   ...['ZADD mig:check:set 1 a', 'ZSCORE mig:check:set a', 'ZREMRANGEBYSCORE mig:check:set -inf +inf'],
-  ...['EVAL return(1) 0', 'EVALSHA 0 0', 'PUBLISH mig:check 1', 'TIME', 'INFO memory'],
+  ...['EVAL return(1) 0', 'EVALSHA 0 0', 'PUBLISH mig:check 1', 'TIME', 'INFO'],
 ];
 
-/** What is wrong with a Redis that answers: commands that it refuses, and the eviction of what it must keep. Never rejects. */
+/** What is wrong with a Redis that answers: commands that it refuses, the eviction of what it must keep, or that it has only a part of all. Never rejects. */
 export async function faultsOfRedis(client: RedisClient): Promise<readonly string[]> {
   const refused = new Set<string>();
   const run = async ([name = '', ...args]: readonly string[], on = client) => {
@@ -230,6 +230,8 @@ export async function faultsOfRedis(client: RedisClient): Promise<readonly strin
     faults.push(`the user may not run ${[...refused].join(', ')}; less is shared, or exports are refused. Allow them`);
   if (policy !== 'volatile-lru' && isBounded)
     faults.push(`maxmemory-policy is ${policy}, which may lose exports, sign-outs or limits; set it to volatile-lru`);
+  if (client instanceof Redis && /^redis_mode:cluster/m.test(info))
+    faults.push('it is one node of a Cluster, and refuses most keys (MOVED). List two in REDIS_URL, or this one twice');
   return faults;
 }
 

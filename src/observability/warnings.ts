@@ -117,6 +117,7 @@ const wordsByCode: readonly (readonly [code: RegExp, words: string, advice?: str
   [/^ERR$/, 'Redis does not know a command, or refuses it', 'Allow the command, or use a server that has it'],
   [/^LOADING$/, 'Redis is still reading its data'],
   [/^MASTERDOWN$/, 'this Redis is a replica that has lost its primary', 'Check the primary'],
+  [/^MOVED$/, 'this Redis is one node of a Cluster', 'List two of its nodes in REDIS_URL, or this one twice'],
   [/^CLUSTERDOWN$/, 'a part of the Cluster has no primary', 'Check the nodes of the Cluster'],
   [/^(ENOSPC|EDQUOT)$/, 'the disk is full'],
   [/^EROFS$/, 'the file system is read-only'],

@@ -122,6 +122,13 @@ test('says which commands the user of Redis may not run, and the start says the 
   }
 });
 
+test('says that Redis is one node of a Cluster', async () => {
+  const redis = await startRedis({ args: ['--cluster-enabled', 'yes'] });
+  const { code, stderr } = await check({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL: redis.url });
+  await redis.stop();
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^Redis: it is one node of a Cluster/m)]);
+});
+
 test('says that Redis cannot be reached', async () => {
   const { code, stderr } = await check({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' });
   expect([code, stderr]).toEqual([0, expect.stringMatching(/^REDIS_URL: connections are refused \(ECONNREFUSED\)/m)]);

@@ -114,7 +114,8 @@ type Problem = ReturnType<typeof jsonObject>;
 export function errorOfProblem(problem: Problem, reply: Reply, request: RequestInfo): GatewayError {
   const { errorCode, message } = readProblem(problem);
   const fault = { status: reply.status, errorCode, retryAfterSeconds: retryAfterSeconds(reply) };
-  const status = statusByErrorCode.get(errorCode ?? '') ?? reply.status;
+  const stated = reply.status <= 299 ? statedStatus(problem) : null;
+  const status = statusByErrorCode.get(errorCode ?? '') ?? stated ?? reply.status;
   switch (status) {
     case 400:
     case 422:
@@ -183,6 +184,12 @@ function valuesIn(text: string, values: readonly string[]): readonly string[] {
 
 const maxProblemBytes = 64 * 1024;
 const problemBounds = { text: maxProblemBytes, number: 1_024, items: 1_000, members: 1_000, levels: 16 };
+
+/** The status of an error that a body has, whatever that of its reply: some servers in front of a service answer everything with 200. */
+export function statedStatus({ statusCode, status, code }: Problem): number | null {
+  const stated = Number(statusCode ?? status ?? code);
+  return stated >= 400 && stated <= 599 ? stated : null;
+}
 
 /** The members of an error's body that it documents. */
 const readProblem = ({ errorCode, message }: Problem) => ({

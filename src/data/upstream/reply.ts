@@ -10,7 +10,7 @@ import {
   quoteNumberArrays,
 } from '../../lib/json.js';
 import { unwrapped } from '../parsing.js';
-import { errorOfProblem } from './call-errors.js';
+import { errorOfProblem, statedStatus } from './call-errors.js';
 import { responseTooLarge } from './exchange.js';
 import type { BodyBounds, NamedRecord, Reply, UpstreamRequest } from './request.js';
 
@@ -89,10 +89,16 @@ export function contentOf(text: BoundedJson, reply: Reply, request: UpstreamRequ
 
 /** As the service says it, or a server in front of it. */
 function saysThatItFailed(body: unknown): boolean {
-  const { success, errorCode, error, errorMessage, errors } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  const problem = (body ?? {}) as Readonly<Record<string, unknown>>;
+  const { success, ok, status, errorCode, error, errorMessage, errors, fault } = problem;
   const isEmpty = errors == null || Object.keys(Object(errors)).length === 0;
-  return success === false || Boolean(errorCode || error || errorMessage) || !isEmpty;
+  const isFailure = isNo(success) || isNo(ok) || status === 'error' || status === 'fail';
+  return (
+    isFailure || Boolean(errorCode || error || errorMessage || fault) || !isEmpty || statedStatus(problem) !== null
+  );
 }
+
+const isNo = (value: unknown) => value === false || value === 0 || value === 'false';
 
 /** A reply that names no record is taken: the specification does not show every body. @throws UpstreamInvalidResponse */
 function checkNames({ id, member }: NamedRecord, body: unknown): void {

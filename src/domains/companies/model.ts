@@ -52,7 +52,7 @@ export function companyPieces(body: unknown): readonly unknown[] {
   );
 }
 
-const jsonObject = z.record(text, z.unknown()).transform(parse.readableJson);
+const jsonObject = z.record(text, z.unknown()).refine(parse.isNoRemark).transform(parse.readableJson);
 
 /** The ESG data of a market. The specification does not show the body: the object itself, or the content of `data`. A list stays under `data`. */
 export const esgData = z.preprocess(body => {

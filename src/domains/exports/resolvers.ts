@@ -200,7 +200,7 @@ function matcherOf(filter: ExportFilter | null | undefined): (record: ExportReco
 }
 
 const exportListId = ({ endpoint, outcome, marketId }: ExportFilter) =>
-  listId('exports', JSON.stringify([endpoint ?? null, outcome ?? null, marketId ?? null]));
+  listId('exports', JSON.stringify([endpoint?.normalize() ?? null, outcome ?? null, marketId ?? null]));
 
 /** The client's team. Its data changes without an upstream call, so a response that contains it must not be cached. @throws Forbidden */
 function teamOf({ credential, teams, metadata }: Context): TeamKey {

@@ -10,10 +10,11 @@ import { metricsFor } from '../src/observability/open-metrics.js';
 import { createOperationNames, newOperationInfo, type Span } from '../src/observability/operation-info.js';
 import { createTelemetry } from '../src/observability/telemetry.js';
 import type { Sandbox } from '../src/sandbox/server.js';
-import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { addressesOn, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { begun, hold } from './support/hold.js';
 import { counted } from './support/metrics.js';
 import { overSse, overWebsocket } from './support/streams.js';
+import { startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
 
 const ignore = () => {};
@@ -50,6 +51,24 @@ test('the metrics say that the gateway is ready, and which version it is', async
   expect(await counted(gateway.url, 'gateway_ready')).toBe(1);
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
   expect(await counted(gateway.url, 'gateway_build_info', { version, node: process.version })).toBe(1);
+});
+
+test.each([
+  ['takes long', 0, 2_200],
+  ['comes from a cache', 60_000, 0],
+])('a reply that %s says of no clock that it is wrong', async (_, ageMs, tookMs) => {
+  const service = await startStubService((request, response) => {
+    request.resume();
+    const date = new Date(Date.now() - ageMs).toUTCString();
+    response.writeHead(200, { 'content-type': 'application/json', date, ...(ageMs > 0 && { age: ageMs / 1_000 }) });
+    response.write('{"suggested":');
+    setTimeout(() => response.end('[]}'), tookMs);
+  });
+  const own = await startGateway({ env: addressesOn(service.origin) });
+  const { errors } = await own.query('{ suggestMarkets(keyword: "x") }');
+  const seconds = await counted(own.url, 'gateway_clock_difference_seconds', { clock: 'service' });
+  await Promise.all([own.close(), service.close()]);
+  expect([errors, seconds]).toEqual([undefined, 0]);
 });
 
 test('credentials that the service accepted are counted by the outcome of their latest call, and others are not', async () => {

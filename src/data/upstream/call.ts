@@ -171,7 +171,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     if (state.name !== 'sending') return;
     const now = performance.now();
     this.#record(state, now, reply.status);
-    const ahead = target.origin.clockDifference(reply.headers.date as string | undefined, now);
+    const ahead = target.origin.clockDifference(reply.headers, now, now - state.startedAt);
     if (ahead !== undefined) telemetry.clockOf('the service', ahead);
     if (reply.status >= 200 && reply.status <= 299) {
       target.works = true;

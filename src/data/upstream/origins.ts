@@ -10,7 +10,7 @@ import { pathOf } from '../../lib/network.js';
 import { Bulkhead } from '../../lib/run.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
 import type { Exchange } from './exchange.js';
-import type { Address, CallAuth, UpstreamRequest } from './request.js';
+import type { Address, CallAuth, Reply, UpstreamRequest } from './request.js';
 
 /** The addresses of the service (docs/upstream-api.md: The upstream interface), and the limits of its use. */
 export type UpstreamOptions = Config['upstream'];
@@ -85,13 +85,17 @@ class Origin {
     this.bulkhead = new Bulkhead(connections, connections * waitingPerConnection);
   }
 
-  /** How far this host is ahead of a reply's `Date`, which has whole seconds, in milliseconds; undefined without one, or if it was read a moment ago. */
-  clockDifference(date: string | undefined, now: number): number | undefined {
-    const time = date === undefined || now - this.#clockReadAt < clockEveryMs ? Number.NaN : Date.parse(date);
+  /**
+   * How far this host is ahead of a reply's `Date`, which has whole seconds, in milliseconds; undefined without one, of a cache, or if it was read a
+   * moment ago. @param tookMs how long ago the date may have been written
+   */
+  clockDifference({ date, age }: Reply['headers'], now: number, tookMs: number): number | undefined {
+    const isRead = date === undefined || age !== undefined || now - this.#clockReadAt < clockEveryMs;
+    const time = isRead ? Number.NaN : Date.parse(`${date}`);
     if (Number.isNaN(time)) return undefined;
     this.#clockReadAt = now;
     const ahead = hostTime() - time;
-    return ahead >= 0 && ahead < 1_000 ? 0 : ahead - 500;
+    return ahead >= 0 && ahead < 1_000 + tookMs ? 0 : ahead - 500;
   }
 
   /** Sends a request over one of the connections. `dispatch` rather than undici's `request`, because no stream is needed. */

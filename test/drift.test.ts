@@ -330,14 +330,16 @@ describe('one bad field', () => {
       ['timestamps', 'published'],
       'Event.timestamps.published',
     ],
-    ...[['a score of 4', 'likelihood', 4] as const, ['a score that is text', 'severity', 'high'] as const].map(
-      ([what, score, value]): [string, object, string, (string | number)[], string] => [
-        what,
-        matches('impactedEntities', { impact: { likelihood: 1, severity: 2, [score]: value } }),
-        `impactedEntities { impact { ${score} } }`,
-        ['impactedEntities', 0, 'impact', score],
-        `Event.impactedEntities.impact.${score}`,
-      ],
+    ...[['a score of 4', 'likelihood', 4] as const, ['a score that is text', 'severity', 'high'] as const].flatMap(
+      ([what, score, value]): [string, object, string, (string | number)[], string][] => {
+        const bad = matches('impactedEntities', { impact: { likelihood: 1, severity: 2, [score]: value } });
+        const field = `Event.impactedEntities.impact.${score}`;
+        const path = ['impactedEntities', 0, 'impact', score];
+        return [
+          [what, bad, `impactedEntities { impact { ${score} } }`, path, field],
+          [`${what}, which may be the highest,`, bad, score, [score], field],
+        ];
+      },
     ),
   ])('(%s) that cannot be read is null with an error at its path', async (_, bad, selection, path, field) => {
     await over(eventPage([good, bad]));
@@ -938,6 +940,12 @@ describe('a body', () => {
     const { data, errors } = await gateway.query(query);
     expect(data).toEqual({ events: null });
     expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', retryable: false });
+  });
+
+  test('that says it is one page of a list is not taken for all of it', async () => {
+    await over({ body: { meta: { totalItems: 2, totalPages: 2 }, data: [{ domain: 'a.example', jobId: 1 }] } });
+    const { data, errors } = await gateway.query('{ market(id: 1) { companies { totalCount } jobs { id } } }');
+    expect([data.market, codesOf(errors)]).toEqual([{ companies: null, jobs: null }, invalid.slice(0, 2)]);
   });
 
   test('that is bad leaves the rest of the answer whole', async () => {

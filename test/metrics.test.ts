@@ -60,7 +60,8 @@ test.each([
   const service = await startStubService((request, response) => {
     request.resume();
     const date = new Date(Date.now() - ageMs).toUTCString();
-    response.writeHead(200, { 'content-type': 'application/json', date, ...(ageMs > 0 && { age: ageMs / 1_000 }) });
+    if (ageMs > 0) response.setHeader('age', ageMs / 1_000);
+    response.writeHead(200, { 'content-type': 'application/json', date });
     response.write('{"suggested":');
     setTimeout(() => response.end('[]}'), tookMs);
   });

@@ -216,10 +216,14 @@ export function isNoRemark(body: unknown): boolean {
 /** Such a body of a success. */
 export const receipt = anyBody.refine(isNoRemark);
 
-/** The list in such a body: the content itself, or a member of it. */
+/** The list in such a body: the content itself, or a member of it. @throws UpstreamInvalidResponse where the body says that it is only one page */
 export function listIn(body: unknown, member: string): unknown {
   const content = unwrapped(body) as Readonly<Record<string, unknown>> | null | undefined;
-  return Array.isArray(content) ? content : content?.[member];
+  const list = Array.isArray(content) ? content : content?.[member];
+  const { totalItems, totalPages } = Object(Object(body).meta);
+  if (Array.isArray(list) && (totalItems > list.length || totalPages > 1))
+    throw new UpstreamInvalidResponse('The service answered with one page of a longer list');
+  return list;
 }
 
 /** JSON of any form. An object with a number that is too large for JavaScript stands for one that cannot be read: in Redis, the number would be null. */

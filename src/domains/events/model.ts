@@ -18,7 +18,8 @@ const operators = {
 
 const entityTypes = { company: 'COMPANY', category: 'CATEGORY', country: 'COUNTRY', location: 'LOCATION' } as const;
 
-const score = z.int().min(0).max(3);
+const maxScore = 3;
+const score = z.int().min(0).max(maxScore);
 
 const quantity = z.object({
   operator: parse.tolerant('Event.quantity.operator', parse.closedSet(operators)),
@@ -126,10 +127,12 @@ const event = z
 /** An Event (docs/upstream-api.md: Event), with `taxonomicMatches` flattened. */
 export type Event = z.output<typeof event>;
 
-/** The highest score of the impacted entities of an event; null if none has one. */
-export function highestScore({ impactedEntities }: Event, score: 'severity' | 'likelihood'): number | null {
-  const scores = parse.present(impactedEntities).flatMap(({ impact }) => parse.known(impact?.[score]) ?? []);
-  return scores.length === 0 ? null : Math.max(...scores);
+/** The highest score of the impacted entities of an event; null if none has one. It is not known where one that cannot be read may be higher. */
+export function highestScore({ impactedEntities }: Event, score: 'severity' | 'likelihood'): parse.ReadNumber | null {
+  const scores = parse.present(impactedEntities).flatMap(({ impact }) => impact?.[score] ?? []);
+  const highest = Math.max(...scores.map(each => parse.known(each) ?? 0));
+  const unreadable = highest < maxScore && scores.find(parse.isUnreadable);
+  return unreadable || (scores.length === 0 ? null : highest);
 }
 
 /** The highest impact of an event on entities of these names: by severity, then by likelihood. Null if it has none. */

@@ -128,7 +128,7 @@ function bucketsOf(events: readonly Event[], interval: EventInterval, range: Upd
     if (!(time >= range.from && time <= range.to)) continue;
     const start = startOfBucket(time, interval);
     const severities = byStart.get(start) ?? [];
-    severities.push(highestScore(event, 'severity'));
+    severities.push(known(highestScore(event, 'severity')));
     byStart.set(start, severities);
   }
   const [earliest, latest] = [Math.min(...byStart.keys()), Math.max(...byStart.keys())];

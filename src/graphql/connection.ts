@@ -233,7 +233,7 @@ declare const listBrand: unique symbol;
 export type ListId = Buffer & { readonly [listBrand]: true };
 
 /** Of all cursors. Raise it when a place is written in another way. */
-const version = 3;
+const version = Buffer.of(3);
 const idBytes = 4;
 
 /** @param parts equal for equal lists: `'companies'`, the market, the filter, the order. */
@@ -243,7 +243,7 @@ export function listId(...parts: readonly string[]): ListId {
 
 /** The cursor of a place in a list. */
 export function writeCursor(list: ListId, place: Buffer): string {
-  return Buffer.from([version, ...list, ...place]).toString('base64url');
+  return Buffer.concat([version, list, place]).toString('base64url');
 }
 
 /**
@@ -252,7 +252,7 @@ export function writeCursor(list: ListId, place: Buffer): string {
  */
 export function readCursor(list: ListId, cursor: string, argument: string): Buffer {
   const bytes = Buffer.from(cursor, 'base64url');
-  if (bytes[0] !== version || bytes.length <= 1 + idBytes || bytes.toString('base64url') !== cursor) {
+  if (bytes[0] !== version[0] || bytes.length <= 1 + idBytes || bytes.toString('base64url') !== cursor) {
     throw new BadUserInput(argument, 'is not a valid cursor for this list');
   }
   if (!list.equals(bytes.subarray(1, 1 + idBytes))) {

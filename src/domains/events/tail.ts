@@ -71,7 +71,7 @@ export const hashBytes = 6;
 export const hashOf = (key: string): string => hash('sha256', key).slice(0, 2 * hashBytes);
 
 /** The oldest update first. Those of the same time are sorted by their hashes, as in a cursor. */
-export const compareKeys = (one: string, other: string): number =>
+const compareKeys = (one: string, other: string): number =>
   updateTime(one) - updateTime(other) || (hashOf(one) < hashOf(other) ? -1 : 1);
 
 /**

@@ -36,6 +36,8 @@ const tailAt = timeBytes + hashBytes;
 const headBytes = tailAt + chainBytes + sentBytes;
 /** A cursor names at most so many updates, which keeps it below 4 KB. */
 const maxInCursor = 480;
+/** Of so many, the newest, a cursor says something: it begins at the last. */
+export const maxToCursor = maxInCursor + 1;
 /** The head of a cursor that cannot name all updates ahead of the clock: what comes next has an earlier time than they, and would be lost behind them. */
 const unknownHead = 256 ** timeBytes - 1;
 
@@ -46,14 +48,16 @@ const unknownHead = 256 ** timeBytes - 1;
 export const updatesListId = (credential: Credential, filter: string): ListId =>
   listId('eventUpdates', ownerOf(credential), filter);
 
+type Named = readonly [hash: string, time: number];
+
+/** The order in which a cursor names updates. What it leaves out lies before all that follows. */
+export const newestFirst = ([hash, time]: Named, [otherHash, otherTime]: Named): number =>
+  otherTime - time || (hash < otherHash ? 1 : -1);
+
 /** @param list of `updatesListId`. */
 export function cursorAt({ from, fromHash, seen, tail }: Position, list: ListId): string {
-  // The order in which updates are sent: what is left out of the cursor lies before all that follows.
-  const newestFirst = [...seen].sort(
-    ([hash, time], [otherHash, otherTime]) => otherTime - time || (hash < otherHash ? 1 : -1),
-  );
-  const latest = newestFirst.slice(0, maxInCursor);
-  const [startHash, start] = newestFirst[maxInCursor] ?? [fromHash, from];
+  const latest = [...seen].sort(newestFirst).slice(0, maxToCursor);
+  const [startHash, start] = latest[maxInCursor] ?? [fromHash, from];
   const head = Buffer.alloc(headBytes);
   head.writeUIntBE(start > timeNow() ? unknownHead : start, 0, timeBytes);
   head.write(startHash, timeBytes, 'hex');
@@ -61,7 +65,8 @@ export function cursorAt({ from, fromHash, seen, tail }: Position, list: ListId)
     head.write(tail.chain, tailAt, 'hex');
     head.writeUIntBE(tail.sent, tailAt + chainBytes, sentBytes);
   }
-  return writeCursor(list, Buffer.concat([head, ...latest.map(([hash]) => Buffer.from(hash, 'hex'))]));
+  const named = latest.slice(0, maxInCursor).map(([hash]) => hash);
+  return writeCursor(list, Buffer.concat([head, Buffer.from(named.join(''), 'hex')]));
 }
 
 /** @throws BadUserInput that names the argument. */

@@ -7,7 +7,6 @@ import type { ListId } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';
 import { type Event, updatedAt } from './model.js';
 import {
-  compareKeys,
   endFor,
   hashOf,
   maxReads,
@@ -18,7 +17,15 @@ import {
   updateKey,
   updateTime,
 } from './tail.js';
-import { cursorAt, isAfter, type Position, positionAt, type TailPlace } from './updates-cursor.js';
+import {
+  cursorAt,
+  isAfter,
+  maxToCursor,
+  newestFirst,
+  type Position,
+  positionAt,
+  type TailPlace,
+} from './updates-cursor.js';
 
 /** One message of `eventUpdates`. It has no event where a subscription begins, or where it begins again after a gap. */
 export interface EventUpdate {
@@ -111,33 +118,35 @@ export class Follower {
         this.#newest.set(event.id, time);
         return isNew;
       })
-      .map(event => {
-        const key = updateKey(event);
-        return { event, key, hash: hashOf(key), time: updatedAt(event) };
-      })
-      .sort((one, other) => compareKeys(one.key, other.key));
+      .map(event => ({ event, seen: [hashOf(updateKey(event)), updatedAt(event)] as const }))
+      .sort((one, other) => newestFirst(other.seen, one.seen));
     // Only what was read and sent completely may be skipped from now on.
     const until = found.isComplete ? Math.max(from, tail?.from ?? overlapBefore(found.events, timeNow())) : from;
     const hasNewer = isNext
       ? position.tail === undefined
       : found.events.some(event => isAhead(event) && !isAfter(position, event));
     const reached = found.isComplete && !hasNewer ? tail : undefined;
-    const seen = since(from, found.seen);
+    const places = new Map(fresh.map(({ seen: [hash] }, index) => [hash, index]));
+    const all = [...fresh.map(({ seen }) => seen), ...since(from, found.seen)].sort(newestFirst);
     const after = (count: number): Position => {
-      const sent = fresh.slice(0, count);
-      const all = new Map([...seen, ...sent.map(({ hash, time }) => [hash, time] as const)]);
       const isAll = count === fresh.length;
-      const { hash = '', time = from } = sent.at(-1) ?? {};
-      const head = isAll ? until : Math.min(until, time);
+      const [hash, time] = fresh[count - 1]?.seen ?? ['', from];
+      const head = Math.max(from, isAll ? until : Math.min(until, time));
+      const seen = new Map<string, number>();
+      for (const [other, otherTime] of all) {
+        // Each update has a position, and this one only becomes a cursor.
+        if (otherTime < head || (!isAll && seen.size === maxToCursor)) break;
+        if ((places.get(other) ?? -1) < count) seen.set(other, otherTime);
+      }
       return {
-        ...(head > from
-          ? { from: head, fromHash: !isAll && head === time ? hash : '', seen: since(head, all) }
-          : { from, fromHash, seen: all }),
+        from: head,
+        fromHash: head === from ? fromHash : !isAll && head === time ? hash : '',
+        seen,
         tail: isAll ? reached : isNext ? position.tail : undefined,
       };
     };
     const known = new Map(tail?.known);
-    const updates = fresh.map(({ event, time }) => {
+    const updates = fresh.map(({ event, seen: [, time] }) => {
       const isFirst = (known.get(event.id) ?? time) === time;
       return { kind: isFirst ? ('NEW' as const) : ('UPDATED' as const), event };
     });

@@ -37,8 +37,7 @@ const progressOf = `subscription ($id: ID!, $phase: JobPhase!) {
 const start = `mutation ($input: StartDiscoveryInput!) {
   startDiscovery(input: $input) {
     __typename
-    ... on DiscoveryStarted { marketId market { id } jobs { id workflowName } }
-    ... on DiscoveryAlreadyRunning { marketId market { id } jobs { id finished } }
+    ... on RunningDiscovery { marketId market { id } jobs { id finished } }
   }
 }`;
 

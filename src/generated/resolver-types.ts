@@ -111,6 +111,10 @@ export type ResolversInterfaceTypes<_RefType extends Record<string, unknown>> = 
     | ( MarketTopicModel )
     | ( MarketTopicGroupModel )
   ;
+  RunningDiscovery:
+    | ( DiscoveryAlreadyRunningModel )
+    | ( Omit<Types.DiscoveryStarted, 'jobs' | 'market'> & { jobs: ReadonlyArray<_RefType['Job']>, market: _RefType['Market'] } )
+  ;
 };
 
 /** Mapping between all available schema types and the resolvers types */
@@ -217,6 +221,7 @@ export type ResolversTypes = {
   ReviewTarget: Types.ReviewTarget;
   RotateExportEndpointSecretInput: Types.RotateExportEndpointSecretInput;
   RotateExportEndpointSecretPayload: ResolverTypeWrapper<Omit<Types.RotateExportEndpointSecretPayload, 'endpoint'> & { endpoint: ResolversTypes['ExportEndpoint'] }>;
+  RunningDiscovery: ResolverTypeWrapper<ResolversInterfaceTypes<ResolversTypes>['RunningDiscovery']>;
   ScoreCount: ResolverTypeWrapper<Types.ScoreCount>;
   SearchCriteria: ResolverTypeWrapper<SearchCriteriaModel>;
   SearchCriteriaInput: Types.SearchCriteriaInput;
@@ -345,6 +350,7 @@ export type ResolversParentTypes = {
   ReviewTarget: Types.ReviewTarget;
   RotateExportEndpointSecretInput: Types.RotateExportEndpointSecretInput;
   RotateExportEndpointSecretPayload: Omit<Types.RotateExportEndpointSecretPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
+  RunningDiscovery: ResolversInterfaceTypes<ResolversParentTypes>['RunningDiscovery'];
   ScoreCount: Types.ScoreCount;
   SearchCriteria: SearchCriteriaModel;
   SearchCriteriaInput: Types.SearchCriteriaInput;
@@ -916,6 +922,10 @@ export type RotateExportEndpointSecretPayloadResolvers<ContextType = Context, Pa
   signingSecret?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
 };
 
+export type RunningDiscoveryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['RunningDiscovery'] = ResolversParentTypes['RunningDiscovery']> = {
+  __resolveType: TypeResolveFn<'DiscoveryAlreadyRunning' | 'DiscoveryStarted', ParentType, ContextType>;
+};
+
 export type ScoreCountResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ScoreCount'] = ResolversParentTypes['ScoreCount']> = {
   count?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   likelihood?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
@@ -1111,6 +1121,7 @@ export type Resolvers<ContextType = Context> = {
   RenewWatchPayload?: RenewWatchPayloadResolvers<ContextType>;
   ReviewCompaniesPayload?: ReviewCompaniesPayloadResolvers<ContextType>;
   RotateExportEndpointSecretPayload?: RotateExportEndpointSecretPayloadResolvers<ContextType>;
+  RunningDiscovery?: RunningDiscoveryResolvers<ContextType>;
   ScoreCount?: ScoreCountResolvers<ContextType>;
   SearchCriteria?: SearchCriteriaResolvers<ContextType>;
   SearchKeywords?: SearchKeywordsResolvers<ContextType>;

@@ -299,7 +299,7 @@ export type Direction =
   | 'UP';
 
 /** Nothing was started, because a discovery of this market is already running. */
-export type DiscoveryAlreadyRunning = {
+export type DiscoveryAlreadyRunning = RunningDiscovery & {
   readonly __typename?: 'DiscoveryAlreadyRunning';
   /** The jobs of the market's discovery. */
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
@@ -310,11 +310,11 @@ export type DiscoveryAlreadyRunning = {
 };
 
 /** The discovery was started. */
-export type DiscoveryStarted = {
+export type DiscoveryStarted = RunningDiscovery & {
   readonly __typename?: 'DiscoveryStarted';
   /**
    * The jobs that were started. The service may send only their identifiers: then `progress` and `status` are null until `jobProgress` reads them. Never
-   * null; nullable only so that one query can select `jobs` on both types of the union.
+   * null.
    */
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
   /** The market. */
@@ -1687,6 +1687,16 @@ export type RotateExportEndpointSecretPayload = {
   readonly endpoint: ExportEndpoint;
   /** Secret that signs the exports to this endpoint from now on. It is never shown again. */
   readonly signingSecret: Scalars['String']['output'];
+};
+
+/** What both results have in common: a discovery that runs. */
+export type RunningDiscovery = {
+  /** The jobs of the discovery. */
+  readonly jobs?: Maybe<ReadonlyArray<Job>>;
+  /** The market. */
+  readonly market: Market;
+  /** Market identifier. */
+  readonly marketId: Scalars['ID']['output'];
 };
 
 /** A severity, a likelihood, and the number of events with an impacted entity that has both. */

@@ -21,6 +21,7 @@ export const keys = new Proxy<KeyingConfig>(
 export const possibleTypes: Record<string, string[]> = {
   Node: 'Company Event Export ExportEndpoint Job Market Observation Topic TopicGroup'.split(' '),
   StartDiscoveryResult: ['DiscoveryStarted', 'DiscoveryAlreadyRunning'],
+  RunningDiscovery: ['DiscoveryStarted', 'DiscoveryAlreadyRunning'],
   ExportResult: ['ExportDelivered', 'ExportRejected', 'ExportFailed'],
   ExportEnding: ['ExportDelivered', 'ExportRejected', 'ExportFailed'],
 };

@@ -105,7 +105,7 @@ export const costsOf = oncePerValue((schema: GraphQLSchema): ReadonlyMap<GraphQL
   const directive = schema.getDirective('cost') as GraphQLDirective;
   const introspected = introspectionLengths(schema);
   const costs = new Map<GraphQLField<unknown, unknown>, FieldCost>();
-  for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {
+  for (const type of Object.values(schema.getTypeMap()).filter(type => isObjectType(type) || isInterfaceType(type))) {
     for (const field of Object.values(type.getFields())) {
       const name = `${type.name}.${field.name}`;
       const length = introspected[name];

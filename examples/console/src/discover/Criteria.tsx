@@ -21,8 +21,8 @@ const COUNTRIES = new Map(
 const StartDiscoveryDocument = graphql(`
   mutation StartDiscovery($marketId: ID!, $criteria: SearchCriteriaInput!) {
     startDiscovery(input: { marketId: $marketId, searchCriteria: $criteria }) {
-      ... on DiscoveryStarted { marketId jobs { nodeId id } }
-      ... on DiscoveryAlreadyRunning { marketId jobs { nodeId id } }
+      ... on DiscoveryStarted { marketId }
+      ... on DiscoveryAlreadyRunning { marketId }
     }
   }
 `);

@@ -4,7 +4,7 @@ import { session } from './session-state.js';
 const unauthorized = 4401;
 const forbidden = 4403;
 
-let silence: NodeJS.Timeout | number | undefined;
+let silence: ReturnType<typeof setTimeout> | undefined;
 
 const connection = createClient({
   url: 'wss://gateway.example/graphql',

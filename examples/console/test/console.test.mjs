@@ -194,8 +194,9 @@ check('on a screen of 390 pixels, nothing lies beside it', async () => {
       assert.ok(y + height <= 844, `the first event ends at ${y + height}`);
     }
     if (path === '/' || path === '/markets/1') {
-      // The filters fade out where they go on.
+      // The filters are one line, which fades out where it goes on.
       const filters = page.getByRole('form', { name: 'Filters' }).locator('.filters');
+      assert.ok((await filters.boundingBox()).height < 45);
       const fade = () => filters.evaluate(element => getComputedStyle(element).getPropertyValue('--behind'));
       assert.match(await fade(), /^[1-9]/);
       await filters.evaluate(element => element.scrollTo(9_999, 0));

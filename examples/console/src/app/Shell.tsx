@@ -55,7 +55,6 @@ function ConnectionBadge() {
   const state = useReactiveVar(connection);
   const old = useReactiveVar(oldOperations);
   const now = useNow(old.size > 0);
-  const oldest = Math.min(...[...old.values()].map(time => time ?? Number.NaN));
   if (old.size > 0)
     return (
       <span
@@ -63,7 +62,7 @@ function ConnectionBadge() {
         data-state="old"
         title="The service does not respond. It is tried again by itself."
       >
-        {oldest ? `Data is ${formatSpan(now - oldest)} old` : 'Data is old'}
+        Data is over {formatSpan(now - Math.min(...old.values()))} old
       </span>
     );
   if (state === 'idle') return null;

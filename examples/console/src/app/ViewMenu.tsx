@@ -1,6 +1,6 @@
 import { useLocation, useRouter } from '@tanstack/react-router';
 import { type DocumentNode, print } from 'graphql';
-import { Button, CopyButton, Form, Popover, useStored } from '../ui';
+import { Button, CopyButton, Popover, useStored } from '../ui';
 import { useViewer } from './session';
 
 interface ViewMenuProps {
@@ -35,14 +35,18 @@ export function ViewMenu({ document, variables }: ViewMenuProps) {
               />
             </div>
           ))}
-        <Form
-          key={views.length}
+        <form
           className="row"
-          onSubmit={form => setViews([...without(String(form.get('name'))), { name: String(form.get('name')), href }])}
+          onSubmit={event => {
+            event.preventDefault();
+            const name = String(new FormData(event.currentTarget).get('name'));
+            setViews([...without(name), { name, href }]);
+            event.currentTarget.reset();
+          }}
         >
           <input name="name" aria-label="Name of this view" placeholder="Name of this view" maxLength={60} required />
           <button type="submit">Save</button>
-        </Form>
+        </form>
         <div className="row">
           <CopyButton label="Copy link" done="Link copied" text={() => location.href} />
           <CopyButton label="Copy as GraphQL" done="Query copied" text={() => asGraphQL(document, variables)} />

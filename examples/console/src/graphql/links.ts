@@ -45,8 +45,8 @@ export const outlivesSession = new RetryLink({
   },
 });
 
-/** When the operations that get only older data, because the service does not respond, had newer data. Undefined: not since the page was loaded. */
-export const oldOperations = makeVar<ReadonlyMap<string, number | undefined>>(new Map());
+/** When the operations that get only older data, because the service does not respond, had newer data, or if they had none, when the page was loaded. */
+export const oldOperations = makeVar<ReadonlyMap<string, number>>(new Map());
 const lastFresh = new Map<string, number>();
 
 export const staleness = eachResult((result, { operationName: name = '' }) => {
@@ -57,7 +57,7 @@ export const staleness = eachResult((result, { operationName: name = '' }) => {
   if (!isOld) lastFresh.set(name, Date.now());
   const others = [...oldOperations()].filter(([other]) => other !== name);
   if (isOld || oldOperations().has(name))
-    oldOperations(new Map(isOld ? [...others, [name, lastFresh.get(name)]] : others));
+    oldOperations(new Map(isOld ? [...others, [name, lastFresh.get(name) ?? performance.timeOrigin]] : others));
   return result;
 });
 

@@ -3,8 +3,9 @@ import { nodeId } from '../src/graphql/node.js';
 import { startSandbox } from '../src/sandbox/server.js';
 import { cursorOf, eventsWith } from './support/calls-table.js';
 import { fuzz } from './support/fuzz.js';
-import { startGateway, type TestGateway } from './support/gateway.js';
+import { addressesOn, startGateway, type TestGateway } from './support/gateway.js';
 import { drawFrom } from './support/seeded.js';
+import { reply, startStubService } from './support/stub-service.js';
 import { eventMeta, eventPage, fakeWire } from './support/wire.js';
 
 interface Page {
@@ -285,6 +286,35 @@ describe('a list that changes between two calls of one window', () => {
     expect(new Set(idsOf(found)).size).toBe(found.nodes.length);
     expect(found.edges.map(({ node }) => node.id)).toEqual(idsOf(found));
   });
+});
+
+test('an event that moves to the top between two calls of one window hides no other one', async () => {
+  let ids = Array.from({ length: 300 }, (_, index) => `e-${index}`);
+  const waiting: (() => void)[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  // Of what comes at once, the last is answered first, and the list changes after each answer.
+  const service = await startStubService((request, response) => {
+    const { currentPage, pageSize, ...meta } = eventMeta(new URL(`${request.url}`, 'http://service'), ids.length);
+    waiting.push(() => {
+      const page = ids.slice((currentPage - 1) * pageSize, currentPage * pageSize);
+      reply(response, 200, { meta: { currentPage, pageSize, ...meta }, data: page.map(_id => ({ _id })) });
+      ids = ['e-250', ...ids.filter(id => id !== 'e-250')];
+    });
+    clearTimeout(timer);
+    timer = setTimeout(
+      () =>
+        waiting
+          .splice(0)
+          .reverse()
+          .map(answer => answer()),
+      100,
+    );
+  });
+  const own = await startGateway({ env: addressesOn(service.origin) });
+  const { data } = await own.query(`{ events(first: 100, after: "${cursorOf(197)}") { nodes { id } } }`);
+  await Promise.all([own.close(), service.close()]);
+  const found = data.events.nodes.map(({ id }: { id: string }) => id);
+  expect(found.slice(0, 4)).toEqual(['e-198', 'e-199', 'e-200', 'e-201']);
 });
 
 describe('a service that answers with another page', () => {

@@ -110,7 +110,8 @@ export async function readWindow<P extends ServicePage, T>(
       parts = pagesFor(range.start, range.end - range.start);
     }
   }
-  pages.push(...(await Promise.all(parts.slice(pages.length).map(readPart))));
+  // In their order: an item that moves to the top of the list in between puts another one on both pages, and none between them.
+  for (const part of parts.slice(pages.length)) pages.push(await readPart(part));
 
   const [first, second] = pages;
   if (first !== undefined && second !== undefined && first.totalItems !== second.totalItems) {

@@ -48,7 +48,7 @@ def store(events, listing=None):
     db.executemany(
         """insert into events values (:id, :lastUpdated, :listing, :event) on conflict (id) do update
         set updated = excluded.updated, listing = coalesce(excluded.listing, listing), event = excluded.event
-        where excluded.updated >= updated""",
+        where updated is null or julianday(excluded.updated) >= julianday(updated)""",
         [{**event, "listing": listing, "event": json.dumps(event)} for event in events],
     )
 

@@ -91,6 +91,11 @@ test('the copy of mirror.py equals the service after updates, kills of the progr
       await once(running, 'close');
     }
     clearInterval(updating);
+    // A text of the later time would come before that of the earlier one.
+    const [time] = new Date(Date.now() - 1_000).toISOString().split('.');
+    const { _id } = sandbox.publishEvent({ title: 'Earlier', lastUpdated: `${time}Z` });
+    await once(mirror(), 'close');
+    sandbox.touchEvent(_id, { title: 'Later', lastUpdated: `${time}.5Z` });
     const last = mirror();
     let errors = '';
     last.stderr.on('data', chunk => (errors += chunk));

@@ -574,7 +574,7 @@ const neverSuccess: readonly (readonly [string, WireReply])[] = [
   ['a status of its own', { body: { statusCode: 500, title: 'No' } }],
   ['a problem (RFC 9457)', { body: { type: 'about:blank', title: 'No', status: 503, detail: 'No' } }],
   ['a fault of a gateway', { body: { fault: { faultstring: 'No' } } }],
-  ['no more than a message', { body: { message: 'Unauthorized', requestId: 'r-1' } }],
+  ['no more than a message', { body: { title: 'No', message: 'Unauthorized', requestId: 'r-1' } }],
   ['text', { headers: { 'content-type': 'text/plain' }, body: 'OK' }],
   ['cut short', { body: '{"data":[{"jobId":1' }],
   ['a number', { body: '7' }],

@@ -200,17 +200,21 @@ export const memberOr = (whole: unknown, member: string): unknown =>
 
 /** A record of which each member may be missing, but not all: an empty object, or what another server answers, is no record. */
 export const withSomeOf = <T extends z.ZodType>(members: readonly string[], record: T) =>
-  z.preprocess(value => (members.some(member => Object.hasOwn(Object(value), member)) ? value : undefined), record);
+  z.preprocess(value => {
+    const hasSome = members.some(member => Object.hasOwn(Object(value), member));
+    return hasSome && isNoRemark(value) ? value : undefined;
+  }, record);
 
 /** A body that the specification does not show: nothing, a list, or an object that names no error (see `contentOf`). */
 export const anyBody = z.union([z.null(), z.undefined(), z.array(z.unknown()), z.record(z.string(), z.unknown())]);
 
-const remark = /^(?:message|code|detail|type|path|timestamp|request_?id)$/i;
+const said = /^(?:message|code|detail)$/i;
+const saidWith = /^(?:title|instance|type|path|timestamp|request_?id)$/i;
 
 /** Whether there is more than what a server says where it has nothing else to answer: `{"message":"Unauthorized"}`. */
 export function isNoRemark(body: unknown): boolean {
   const members = Object.keys(Object(unwrapped(body)));
-  return members.length === 0 || !members.every(member => remark.test(member));
+  return members.every(member => !said.test(member)) || members.some(each => !said.test(each) && !saidWith.test(each));
 }
 
 /** Such a body of a success. */

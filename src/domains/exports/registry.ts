@@ -4,19 +4,14 @@ import type { TeamKey } from '../../auth/teams.js';
 import { BadUserInput, Conflict } from '../../errors.js';
 import type { ExportHeaderInput, UpdateExportEndpointInput } from '../../generated/schema-types.js';
 import { timeNow } from '../../lib/clock.js';
-import type { AddressGuard, AddressRefused } from './address-guard.js';
+import type { AddressRefused } from './address-guard.js';
 import { templateUrl } from './endpoint.js';
 import type { Endpoint } from './model.js';
-import { type EndpointSeals, newSigningSecret, rotatedSecrets } from './signing.js';
+import type { SenderDeps } from './sender.js';
+import { newSigningSecret, rotatedSecrets } from './signing.js';
 import { endpointNamed, withChanged, withEndpoint, withoutEndpoint } from './team-state.js';
-import type { TeamStore } from './team-store.js';
 
-interface RegistryDeps {
-  readonly store: TeamStore;
-  readonly seals: EndpointSeals;
-  readonly guard: AddressGuard;
-  readonly httpsOnly: boolean;
-}
+type RegistryDeps = Pick<SenderDeps, 'store' | 'seals' | 'guard' | 'httpsOnly'>;
 
 export class Registry {
   readonly #deps: RegistryDeps;

@@ -38,7 +38,8 @@ export interface Payload {
   readonly sent: number;
 }
 
-interface SenderDeps {
+/** What the parts that change or use endpoints need. */
+export interface SenderDeps {
   readonly store: TeamStore;
   readonly seals: EndpointSeals;
   readonly guard: AddressGuard;

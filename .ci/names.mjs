@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 // What biome does not say about names. Run in the project's folder.
 const files = ['src', 'test', 'bench', 'docs', 'schema', 'examples'].flatMap(filesIn);
-const faults = [...boundsByAnotherName(), ...equalExports(), ...clocksOfHosts()];
+const faults = [...boundsByAnotherName(), ...equalExports(), ...clocksOfHosts(), ...filesWithoutHead()];
 process.stderr.write(faults.map(fault => `${fault}\n`).join(''));
 process.exitCode = faults.length > 0 ? 1 : 0;
 
@@ -30,6 +30,13 @@ function clocksOfHosts() {
   return files
     .filter(({ path, text }) => own.test(path) && /Date\.now\(|new Date\(\)/.test(text))
     .map(({ path }) => `${path}: take the time from timeNow: hosts have different clocks`);
+}
+
+/** A file of more than 60 lines begins with a sentence that says what it is. */
+function filesWithoutHead() {
+  return files
+    .filter(({ path, text }) => /^src\/.*\.ts$/.test(path) && text.split('\n').length > 61 && !/^\/[/*]/.test(text))
+    .map(({ path }) => `${path}: say above the imports what the file is`);
 }
 
 /** Two modules that export the same name. A type and a value of one name in one module are one thing. */

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { GraphQLObjectType } from 'graphql';
+import { createSchema } from '../src/schema.js';
 import { startOverSandbox, type TestGateway } from './support/gateway.js';
 
 let gateway: TestGateway;
@@ -7,27 +9,32 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** The lists with their arguments, the first of them without any. */
-const lists = {
-  events: [
-    '',
-    'filter: { severity: { min: 3 } }',
-    'filter: { from: "2026-01-01" }',
-    'filter: { alertTypes: ["Strike"] }',
-  ],
+const schema = createSchema();
+
+/** The type of each list that has cursors, by the name of its field. */
+const parents = Object.fromEntries(
+  ['Query', 'Market'].flatMap(parent =>
+    Object.values((schema.getType(parent) as GraphQLObjectType).getFields())
+      .filter(({ args, type }) => /Connection!?$/.test(`${type}`) && args.some(({ name }) => name === 'after'))
+      .map(({ name }) => [name, parent]),
+  ),
+);
+type Kind = keyof typeof parents;
+
+/** Arguments that make other lists of them. */
+const others: Partial<Record<Kind, readonly string[]>> = {
+  events: ['filter: { severity: { min: 3 } }', 'filter: { from: "2026-01-01" }', 'filter: { alertTypes: ["Strike"] }'],
   companies: [
-    '',
     'filter: { search: "a" }',
     'orderBy: { field: NAME }',
     'orderBy: { field: NAME, direction: DESC }',
     'filter: { search: "a" }, orderBy: { field: NAME }',
   ],
-  exports: ['', 'filter: { outcome: DELIVERED }', 'filter: { marketId: 1 }'],
+  exports: ['filter: { outcome: DELIVERED }', 'filter: { marketId: 1 }'],
 };
-type Kind = keyof typeof lists;
 
 const within = (kind: Kind, field: string, market = 1) =>
-  kind === 'companies' ? `{ market(id: ${market}) { ${field} } }` : `{ ${field} }`;
+  parents[kind] === 'Market' ? `{ market(id: ${market}) { ${field} } }` : `{ ${field} }`;
 
 /** Reads a list. @param given its arguments. */
 async function read(kind: Kind, given: string, market?: number) {
@@ -38,19 +45,21 @@ async function read(kind: Kind, given: string, market?: number) {
       market,
     ),
   );
-  const connection = kind === 'companies' ? data?.market?.companies : data?.[kind];
+  const connection = (data?.market ?? data)?.[kind];
   return { connection, refused: errors?.map(({ extensions }) => [extensions.code, extensions.argument]) };
 }
 
-describe.each(Object.keys(lists) as Kind[])('A cursor of %s', kind => {
+describe.each(Object.keys(parents))('A cursor of %s', kind => {
+  const lists = ['', ...(others[kind] ?? [])];
+
   test('belongs to its filter and order, on both ends', async () => {
     // A list of exports may be empty: each cursor that can be had is sent to every list.
     const cursors = await Promise.all(
-      lists[kind].map(async given => (await read(kind, `first: 2, ${given}`)).connection.pageInfo.endCursor),
+      lists.map(async given => (await read(kind, `first: 2, ${given}`)).connection.pageInfo.endCursor),
     );
     for (const [from, cursor] of cursors.entries()) {
       if (cursor === null) continue;
-      for (const [to, given] of lists[kind].entries()) {
+      for (const [to, given] of lists.entries()) {
         for (const argument of ['after', 'before']) {
           const { refused } = await read(kind, `${argument}: "${cursor}", ${given}`);
           expect([from, to, refused]).toEqual([from, to, from === to ? undefined : [['BAD_USER_INPUT', argument]]]);

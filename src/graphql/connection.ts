@@ -116,7 +116,9 @@ export async function readWindow<P extends ServicePage, T>(
   const [first, second] = pages;
   if (first !== undefined && second !== undefined && first.totalItems !== second.totalItems) {
     const { page, pageSize } = parts[0];
-    pages[0] = await readAgain(page, pageSize, first).catch(() => first);
+    const again = await readAgain(page, pageSize, first).catch(() => first);
+    // Of a list that goes on growing, it would hide what the second page does not have any more.
+    if (again.totalItems <= second.totalItems) pages[0] = again;
   }
 
   const found: T[] = [];

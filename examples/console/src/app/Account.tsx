@@ -2,7 +2,7 @@ import { useMutation, useReactiveVar } from '@apollo/client/react';
 import { useState } from 'react';
 import { graphql } from '../gql';
 import { sessionEnded } from '../graphql/links';
-import { Button, Field, Form, Modal } from '../ui';
+import { Button, Field, Form, Modal, Submit } from '../ui';
 import { beginSession, useViewer } from './session';
 
 const SignInDocument = graphql(`
@@ -52,7 +52,7 @@ export function SignInButton({ title, className }: { title?: string; className?:
           <Form className="stack" onSubmit={submit} error={error}>
             <Field label="E-mail address" name="email" type="email" autoComplete="username" required />
             <Field label="Password" name="password" type="password" autoComplete="current-password" required />
-            <Button type="submit" label={loading ? 'Signing in' : 'Sign in'} className="primary" disabled={loading} />
+            <Submit label="Sign in" busy="Signing in" sending={loading} />
           </Form>
         </Modal>
       )}

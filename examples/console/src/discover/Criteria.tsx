@@ -2,7 +2,7 @@ import { useMutation } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { SearchCriteriaInput, StartDiscoveryMutation } from '../gql/graphql';
 import { useRecentMarkets } from '../market/recent';
-import { Button, countryName, Field, Form } from '../ui';
+import { Button, countryName, Field, Form, Submit } from '../ui';
 
 const KEYWORDS = [
   ['features', 'What they offer'],
@@ -108,12 +108,7 @@ export function Criteria({ criteria, market, change, onStarted }: CriteriaProps)
         </datalist>
       </div>
       <div className="row">
-        <Button
-          type="submit"
-          label={loading ? 'Starting' : 'Start the discovery'}
-          className="primary"
-          disabled={loading}
-        />
+        <Submit label="Start the discovery" busy="Starting" sending={loading} />
       </div>
     </Form>
   );

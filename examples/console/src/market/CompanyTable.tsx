@@ -12,7 +12,6 @@ interface Column {
   readonly title: string;
   /** By what the list can be sorted. */
   readonly field?: CompanyOrderField;
-  readonly isNumber?: boolean;
   /** Until the user gives it another one. */
   readonly width: string;
   readonly cell: (company: Company) => ReactNode;
@@ -20,21 +19,9 @@ interface Column {
 
 const COLUMNS: readonly Column[] = [
   { title: 'Company', field: 'NAME', width: 'minmax(min(13rem, 40vw), 3fr)', cell: row => row.name ?? row.domain },
-  { title: 'Score', field: 'SCORE', isNumber: true, width: '5.5rem', cell: row => formatScore(row.score) },
-  {
-    title: 'Momentum',
-    field: 'OVERALL_MOMENTUM',
-    isNumber: true,
-    width: '8.5rem',
-    cell: row => formatMomentum(row.overallMomentum),
-  },
-  {
-    title: 'Revenue',
-    field: 'ACTUAL_REVENUE',
-    isNumber: true,
-    width: '7.5rem',
-    cell: row => formatAmount(row.actualRevenue),
-  },
+  { title: 'Score', field: 'SCORE', width: '5.5rem', cell: row => formatScore(row.score) },
+  { title: 'Momentum', field: 'OVERALL_MOMENTUM', width: '8.5rem', cell: row => formatMomentum(row.overallMomentum) },
+  { title: 'Revenue', field: 'ACTUAL_REVENUE', width: '7.5rem', cell: row => formatAmount(row.actualRevenue) },
   { title: 'Countries', width: 'minmax(8rem, 2fr)', cell: ({ operatesIn }) => operatesIn.map(countryName).join(', ') },
   {
     title: 'Industry',
@@ -42,6 +29,9 @@ const COLUMNS: readonly Column[] = [
     cell: ({ naics }) => (naics.find(({ isPrimary }) => isPrimary) ?? naics[0])?.name,
   },
 ];
+
+/** What the list can be sorted by are numbers, but for the name. */
+const isNumber = ({ field }: Column) => field !== undefined && field !== 'NAME';
 
 /** Domains, or all companies that match the filter. */
 export type Selected = ReadonlySet<string> | 'all';
@@ -117,13 +107,14 @@ export function CompanyTable(props: CompanyTableProps) {
                 onChange={toggleAll}
               />
             </th>
-            {COLUMNS.map(({ title, field, isNumber }, index) => {
+            {COLUMNS.map((column, index) => {
+              const { title, field } = column;
               const order =
                 field && search.sort === field ? (search.descending ? 'descending' : 'ascending') : undefined;
               const arrow = order && <span aria-hidden="true">{order === 'descending' ? '▼' : '▲'}</span>;
               const sortBy = () => sort({ sort: field, descending: order === 'ascending' });
               return (
-                <th key={title} scope="col" data-number={isNumber} aria-sort={order}>
+                <th key={title} scope="col" data-number={isNumber(column) || undefined} aria-sort={order}>
                   {field ? <Button label={[title, arrow]} className="quiet" onClick={sortBy} /> : title}
                   <span
                     className={styles.handle}
@@ -172,12 +163,16 @@ export function CompanyTable(props: CompanyTableProps) {
                   )}
                 </td>
                 {company ? (
-                  COLUMNS.map(({ title, field, isNumber, cell }) => (
-                    <td key={title} data-number={isNumber}>
-                      {field === 'NAME' ? (
-                        <Button label={cell(company)} className="link cover" onClick={() => open(company.domain)} />
+                  COLUMNS.map(column => (
+                    <td key={column.title} data-number={isNumber(column) || undefined}>
+                      {column.field === 'NAME' ? (
+                        <Button
+                          label={company.name ?? company.domain}
+                          className="link cover"
+                          onClick={() => open(company.domain)}
+                        />
                       ) : (
-                        cell(company)
+                        column.cell(company)
                       )}
                     </td>
                   ))

@@ -4,7 +4,7 @@ import { EndpointSelect } from '../exports/EndpointSelect';
 import { ExportRow } from '../exports/ExportRow';
 import { graphql } from '../gql';
 import type { CompanySelection } from '../gql/graphql';
-import { Button, Form, formatCompanies, Modal, Problems, Skeleton } from '../ui';
+import { Form, formatCompanies, Modal, Problems, Skeleton, Submit } from '../ui';
 
 const ExportMarketDocument = graphql(`
   mutation ExportMarket($input: ExportMarketToEndpointInput!) {
@@ -82,12 +82,7 @@ export function ExportDialog({ marketId, to, choices, onClose }: ExportDialogPro
           {to === 'endpoint' ? (
             <EndpointSelect label={loading ? 'Sending' : 'Send'} disabled={loading} />
           ) : (
-            <Button
-              type="submit"
-              label={csv.loading ? 'Preparing' : 'Prepare the file'}
-              className="primary"
-              disabled={csv.loading}
-            />
+            <Submit label="Prepare the file" busy="Preparing" sending={csv.loading} />
           )}
         </Form>
       )}

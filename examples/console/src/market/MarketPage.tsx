@@ -16,7 +16,7 @@ const MarketDocument = graphql(`
 
 const PublishDocument = graphql(`
   mutation Publish($marketId: ID!) {
-    publishMarket(input: { marketId: $marketId }) { marketId jobs { nodeId id } }
+    publishMarket(input: { marketId: $marketId }) { marketId }
   }
 `);
 

@@ -15,11 +15,13 @@ export const formatAmount = orDash<number>(numberFormat(1, { notation: 'compact'
 /** All digits, with the unit that makes them few: `1.25M`. */
 export const formatExact = numberFormat(0, { notation: 'compact', maximumFractionDigits: 12 });
 
+const dayFormat = (options: Intl.DateTimeFormatOptions) =>
+  new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', hourCycle: 'h23', ...options });
+
 /** Formats times in the zone of the reader, with their year if it is not this one. */
 function timeFormat(options: Intl.DateTimeFormatOptions) {
-  const day = { day: 'numeric', month: 'short', hourCycle: 'h23', ...options } as const;
-  const thisYear = new Intl.DateTimeFormat('en', day);
-  const otherYear = new Intl.DateTimeFormat('en', { ...day, year: 'numeric' });
+  const thisYear = dayFormat(options);
+  const otherYear = dayFormat({ ...options, year: 'numeric' });
   return orDash<string | number>(time => {
     const date = new Date(time);
     return (date.getFullYear() === new Date().getFullYear() ? thisYear : otherYear).format(date);
@@ -34,9 +36,8 @@ export const formatDay = timeFormat({});
 export const formatUtcDay = timeFormat({ timeZone: 'UTC' });
 /** `Nov 22, 13:00 – 15:00`, or `Nov 22 – 24` with the last day. */
 export function formatRange(from: number, to: number, interval: 'HOUR' | 'DAY'): string {
-  const day = { day: 'numeric', month: 'short', hourCycle: 'h23' } as const;
-  if (interval === 'DAY') return new Intl.DateTimeFormat('en', { ...day, timeZone: 'UTC' }).formatRange(from, to);
-  return new Intl.DateTimeFormat('en', { ...day, hour: '2-digit', minute: '2-digit' }).formatRange(from, to + 1);
+  if (interval === 'DAY') return dayFormat({ timeZone: 'UTC' }).formatRange(from, to);
+  return dayFormat({ hour: '2-digit', minute: '2-digit' }).formatRange(from, to + 1);
 }
 
 /** A time with its zone, and in UTC. */

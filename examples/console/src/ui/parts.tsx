@@ -8,6 +8,11 @@ export const Button = ({ label, ...props }: { label: ReactNode } & ComponentProp
   </button>
 );
 
+/** The button that submits a form. While the form is being sent, it says so and waits. */
+export const Submit = ({ label, busy, sending }: { label: string; busy: string; sending: boolean }) => (
+  <Button type="submit" label={sending ? busy : label} className="primary" disabled={sending} />
+);
+
 /** A button that copies a text, and says so. */
 export function CopyButton({
   label,

@@ -214,7 +214,8 @@ const saidWith = /^(?:title|instance|type|path|timestamp|request_?id)$/i;
 /** Whether there is more than what a server says where it has nothing else to answer: `{"message":"Unauthorized"}`. */
 export function isNoRemark(body: unknown): boolean {
   const members = Object.keys(Object(unwrapped(body)));
-  return members.every(member => !said.test(member)) || members.some(each => !said.test(each) && !saidWith.test(each));
+  // Most records end it with their first member.
+  return members.some(each => !said.test(each) && !saidWith.test(each)) || members.every(each => !said.test(each));
 }
 
 /** Such a body of a success. */

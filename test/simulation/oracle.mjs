@@ -339,6 +339,8 @@ const rules = {
           (causes !== undefined &&
             (causes.kinds?.test(kind) ||
               (causes.users && account === 'u') ||
+              // Old data is not exported, whatever the service has sent in its place.
+              (kind === 'export send' && isStale(text) && fleet.had(/^service/, at - 20_000, end)) ||
               fleet.had(causes.faults ?? /^$/, at - 20_000, end)));
         if (!isExplained) yield { ...shown(request), code };
       }

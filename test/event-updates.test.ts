@@ -313,23 +313,24 @@ describe('the updates after a position', () => {
       },
     };
   }
-  /** How a gateway polls a list, with a state that it may have from another. */
-  async function askOf(read: ReadBetween) {
-    const asks: Watched<FleetTail>['ask'][] = [];
+  /** How a gateway polls a list, with a state that it may have from another, and which states its listeners learn nothing from. */
+  async function polled(read: ReadBetween) {
+    const all: Watched<FleetTail>[] = [];
     const deps = {
       events: { filterOf: () => 'filter', between: () => read },
       cache: { generations: { renew: async () => {} } },
-      polling: { watch: async (_: Scope, __: string, watched: Watched<FleetTail>) => void asks.push(watched.ask) },
+      polling: { watch: async (_: Scope, __: string, watched: Watched<FleetTail>) => void all.push(watched) },
     };
     const { signal } = new AbortController();
     await eventUpdates({}, false, undefined)(deps as never, { credential, cancellation: { signal } } as never);
-    return (before: FleetTail | undefined) => asks[0]?.(before, signal) as Promise<FleetTail>;
+    const { ask, same } = all[0] as Watched<FleetTail>;
+    return { ask: (before: FleetTail | undefined) => ask(before, signal), same };
   }
   const idsIn = (updates: readonly EventUpdate[]) => updates.flatMap(({ event }) => event?.id ?? []);
 
   test('are not read again where each tail of a gateway continues the one before', async () => {
     const service = world();
-    const ask = await askOf(service.read);
+    const { ask } = await polled(service.read);
     const tails = [await ask(undefined)];
     for (const [seconds, id] of ['a', 'b', 'c'].entries()) {
       service.set(id, seconds);
@@ -338,6 +339,17 @@ describe('the updates after a position', () => {
     const before = service.reads();
     expect(idsIn(await service.messages(undefined, tails))).toEqual(['a', 'b', 'c']);
     expect(service.reads()).toBe(before);
+  });
+
+  test('are announced if the first tail of another chain already has them', async () => {
+    const service = world();
+    const { ask, same } = await polled(service.read);
+    const first = await ask(undefined);
+    expect(same(first, await ask(first))).toBe(true);
+    service.set('a', 0);
+    const other = await (await polled(service.read)).ask(undefined);
+    expect(other.updates).toEqual([]);
+    expect(same(first, other)).toBe(false);
   });
 
   test('are each sent once to a client that is cut again and again, even if more have the same time than a cursor names', async () => {

@@ -116,7 +116,8 @@ export const eventUpdates =
           last = { ...tail, chain: isNext ? before.chain : randomBytes(chainBytes).toString('hex') };
           return last;
         },
-        same: (one, other) => one.sent === other.sent && one.updates.at(-1)?.key === other.updates.at(-1)?.key,
+        // The first tail of another chain may hold what was found since the last one: listeners read what they have missed.
+        same: (one, other) => one.chain === other.chain && one.sent === other.sent,
         isFinal: () => false,
       },
       signal,

@@ -574,7 +574,6 @@ const neverSuccess: readonly (readonly [string, WireReply])[] = [
   ['a status of its own', { body: { statusCode: 500, title: 'No' } }],
   ['a problem (RFC 9457)', { body: { type: 'about:blank', title: 'No', status: 503, detail: 'No' } }],
   ['a fault of a gateway', { body: { fault: { faultstring: 'No' } } }],
-  ['no more than a message', { body: { title: 'No', message: 'Unauthorized', requestId: 'r-1' } }],
   ['text', { headers: { 'content-type': 'text/plain' }, body: 'OK' }],
   ['cut short', { body: '{"data":[{"jobId":1' }],
   ['a number', { body: '7' }],
@@ -591,6 +590,7 @@ const notDocumented: readonly (readonly [string, WireReply])[] = [
   ['null', { body: 'null' }],
   ['an empty object', { body: {} }],
   ['a wrapper around nothing', { body: { data: null } }],
+  ['no more than a message', { body: { title: 'Done', message: 'All are taken', requestId: 'r-1' } }],
   ['another shape', { status: 202, body: { data: 7 } }],
 ];
 
@@ -661,6 +661,7 @@ describe('a write', () => {
     ['null', { body: 'null' }],
     ['a list', { body: [{ domain: 'a.example', reviewStatus: 'include' }] }],
     ['an object', { body: { metadata: { marketId: 1 }, data: [] } }],
+    ['a message', { body: { message: 'Done' } }],
     ['an object without errors', { body: { success: true, message: 'Done', error: null, errors: [] } }],
     [
       'JSON of another name',

@@ -205,8 +205,8 @@ export const withSomeOf = <T extends z.ZodType>(members: readonly string[], reco
     return hasSome && isNoRemark(value) ? value : undefined;
   }, record);
 
-/** A body that the specification does not show: nothing, a list, or an object that names no error (see `contentOf`). */
-export const anyBody = z.union([z.null(), z.undefined(), z.array(z.unknown()), z.record(z.string(), z.unknown())]);
+/** The body of a success that the specification does not show: nothing, a list, or an object that names no error (see `contentOf`). */
+export const receipt = z.union([z.null(), z.undefined(), z.array(z.unknown()), z.record(z.string(), z.unknown())]);
 
 const said = /^(?:message|code|detail)$/i;
 const saidWith = /^(?:title|instance|type|path|timestamp|request_?id)$/i;
@@ -217,9 +217,6 @@ export function isNoRemark(body: unknown): boolean {
   // Most records end it with their first member.
   return members.some(each => !said.test(each) && !saidWith.test(each)) || members.every(each => !said.test(each));
 }
-
-/** Such a body of a success. */
-export const receipt = anyBody.refine(isNoRemark);
 
 /** The list in such a body: the content itself, or a member of it. @throws UpstreamInvalidResponse where the body says that it is only one page */
 export function listIn(body: unknown, member: string): unknown {

@@ -124,7 +124,7 @@ const documents: readonly ((id: number) => string)[] = [
   id => `mutation { a: publishMarket(input: { marketId: ${id} }) { __typename }
     b: createSearchCriteria(input: { searchInput: "steel" }) { searchCriteria { ${everythingOf('SearchCriteria')} } }
     d: startDiscovery(input: { marketId: ${id}, searchCriteria: ${criteria} }) {
-      __typename ... on DiscoveryStarted { jobs { id } } ... on DiscoveryAlreadyRunning { jobs { id } } }
+      ... on RunningDiscovery { jobs { id } } ... on DiscoveryStarted { jobs { id } } ... on DiscoveryAlreadyRunning { jobs { id } } }
     e: exportMarketCsv(input: { marketId: ${id}, companies: { domains: ["a.example"] } }) { __typename }
     f: createEmbedSession { __typename }
     h: reviewCompanies(input: { marketId: ${id}, reviewStatus: INCLUDE, target: { all: true } }) { companies { domain } }

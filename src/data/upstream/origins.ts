@@ -90,8 +90,8 @@ class Origin {
    * moment ago. @param tookMs how long ago the date may have been written
    */
   clockDifference({ date, age }: Reply['headers'], now: number, tookMs: number): number | undefined {
-    const isRead = date === undefined || age !== undefined || now - this.#clockReadAt < clockEveryMs;
-    const time = isRead ? Number.NaN : Date.parse(`${date}`);
+    const isWanted = age === undefined && now - this.#clockReadAt >= clockEveryMs;
+    const time = isWanted ? Date.parse(`${date}`) : Number.NaN;
     if (Number.isNaN(time)) return undefined;
     this.#clockReadAt = now;
     const ahead = hostTime() - time;

@@ -68,7 +68,11 @@ export const overlapBefore = (events: readonly Event[], now: number): number =>
 /** The length of a hash, in bytes. */
 export const hashBytes = 6;
 /** Stands for an update in a cursor. */
-export const hashOf = (key: string): string => hash('sha256', key).slice(0, 2 * hashBytes);
+const hashOf = (key: string): string => hash('sha256', key).slice(0, 2 * hashBytes);
+
+/** An update as a position names it, and its time, in milliseconds since 1970. */
+export type Named = readonly [hash: string, time: number];
+export const named = (key: string): Named => [hashOf(key), updateTime(key)];
 
 /** The oldest update first. Those of the same time are sorted by their hashes, as in a cursor. */
 const compareKeys = (one: string, other: string): number =>

@@ -6,7 +6,7 @@ import { BadUserInput } from '../../errors.js';
 import { type ListId, listId, readCursor, writeCursor } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';
 import type { Event, EventPage, ListPosition } from './model.js';
-import { hashBytes, hashOf, updateKey, updateTime } from './tail.js';
+import { hashBytes, type Named, named, updateKey, updateTime } from './tail.js';
 
 /** What a client has: every update before `from`, and of the later ones those in `seen`. A cursor says all of this, and means the same in each gateway. */
 export interface Position {
@@ -47,8 +47,6 @@ const unknownHead = 256 ** timeBytes - 1;
  */
 export const updatesListId = (credential: Credential, filter: string): ListId =>
   listId('eventUpdates', ownerOf(credential), filter);
-
-type Named = readonly [hash: string, time: number];
 
 /** The order in which a cursor names updates. What it leaves out lies before all that follows. */
 export const newestFirst = ([hash, time]: Named, [otherHash, otherTime]: Named): number =>
@@ -93,7 +91,7 @@ export function positionIn(cursor: string, list: ListId, argument = 'after'): Po
 
 /** A position from a cursor, with the times of the updates that a list knows: those before a later position can then be left out, and no others. */
 export function withTimes(position: Position, { seen }: Pick<ListPosition, 'seen'>): Position {
-  const known = seen.map(key => [hashOf(key), updateTime(key)] as const).filter(([hash]) => position.seen.has(hash));
+  const known = seen.map(named).filter(([hash]) => position.seen.has(hash));
   return { ...position, seen: new Map([...position.seen, ...known]) };
 }
 
@@ -101,7 +99,7 @@ export function withTimes(position: Position, { seen }: Pick<ListPosition, 'seen
 export const positionAt = ({ from, seen }: ListPosition): Position => ({
   from,
   fromHash: '',
-  seen: new Map(seen.map(key => [hashOf(key), updateTime(key)])),
+  seen: new Map(seen.map(named)),
 });
 
 /** What the list had before each of these pages was read, which may have been at different times. Undefined if that was not wanted. */
@@ -123,8 +121,7 @@ export function cursorBehind({ from, seen }: ListPosition, events: EventPage['ev
 /** Whether an update is behind a position. */
 export const isAfter = (position: Position | undefined, event: Event): boolean => {
   if (position === undefined) return true;
-  const key = updateKey(event);
-  const [time, hash] = [updateTime(key), hashOf(key)];
+  const [hash, time] = named(updateKey(event));
   const isLater = time > position.from || (time === position.from && hash > position.fromHash);
   return isLater && !position.seen.has(hash);
 };

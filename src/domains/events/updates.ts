@@ -6,17 +6,7 @@ import { QueryTooComplex, RateLimited } from '../../errors.js';
 import type { ListId } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';
 import { type Event, updatedAt } from './model.js';
-import {
-  endFor,
-  hashOf,
-  maxReads,
-  overlapBefore,
-  type ReadBetween,
-  readAll,
-  type Tail,
-  updateKey,
-  updateTime,
-} from './tail.js';
+import { endFor, maxReads, named, overlapBefore, type ReadBetween, readAll, type Tail, updateKey } from './tail.js';
 import {
   cursorAt,
   isAfter,
@@ -118,7 +108,7 @@ export class Follower {
         this.#newest.set(event.id, time);
         return isNew;
       })
-      .map(event => ({ event, seen: [hashOf(updateKey(event)), updatedAt(event)] as const }))
+      .map(event => ({ event, seen: named(updateKey(event)) }))
       .sort((one, other) => newestFirst(other.seen, one.seen));
     // Only what was read and sent completely may be skipped from now on.
     const until = found.isComplete ? Math.max(from, tail?.from ?? overlapBefore(found.events, timeNow())) : from;
@@ -134,7 +124,7 @@ export class Follower {
       const head = Math.max(from, isAll ? until : Math.min(until, time));
       const seen = new Map<string, number>();
       for (const [other, otherTime] of all) {
-        // Each update has a position, and this one only becomes a cursor.
+        // Only the last position is kept. Each of the others becomes a cursor.
         if (otherTime < head || (!isAll && seen.size === maxToCursor)) break;
         if ((places.get(other) ?? -1) < count) seen.set(other, otherTime);
       }
@@ -182,8 +172,8 @@ export async function missedSince(
     const isComplete = list.missing === 0 || (reads === maxReads && list.missing === missing);
     missing = list.missing;
     if (!isComplete && reads < maxReads) continue;
-    const had = list.events.filter(event => !isAfter(position, event)).map(updateKey);
-    const current = had.map(key => [hashOf(key), updateTime(key)] as const);
+    const had = list.events.filter(event => !isAfter(position, event));
+    const current = had.map(event => named(updateKey(event)));
     // Also what the list no longer has: a poll that began before may still send it.
     return { events: list.events, seen: new Map([...position.seen, ...current]), isComplete };
   }

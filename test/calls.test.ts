@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type FieldNode, Kind, parse, print, visit } from 'graphql';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { type CallsRow, callsTable, type Tally } from './support/calls-table.js';
+import { type CallsRow, callsTable, cursorOf, type Tally } from './support/calls-table.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { startWithHeld } from './support/held-service.js';
 import { overSse } from './support/streams.js';
@@ -64,6 +65,39 @@ describe.each(callsTable.map(row => ({ name: row.what, row })))('$name', ({ row 
       await gateway.close();
     }
   });
+});
+
+/** Every root field of a query once more, under an alias. */
+const twice = (query: string) =>
+  print(
+    visit(parse(query), {
+      OperationDefinition: ({ selectionSet: { selections, ...set }, ...operation }) => {
+        const again = (selections as readonly FieldNode[]).map((field, index) => ({
+          ...field,
+          alias: { kind: Kind.NAME, value: `again${index}` } as const,
+        }));
+        return { ...operation, selectionSet: { ...set, selections: [...selections, ...again] } };
+      },
+    }),
+  );
+
+test.each<Pick<CallsRow, 'query' | 'variables' | 'given'>>([
+  ...callsTable,
+  { query: '{ eventChanges(first: 5) { cursor } }' },
+  { query: `{ events(first: 60, after: "${cursorOf(49)}") { updatesCursor } }` },
+  { query: '{ suggestKeywords(input: { searchCriteria: { userPrompt: "Who?" } }) { keywords } }' },
+])('what is asked twice in one request is read once: $query', async ({ query, variables, given }) => {
+  const tallies: Tally[] = [];
+  for (const each of [query, twice(query)]) {
+    sandbox.reset();
+    given?.(sandbox);
+    const gateway = await startGateway({ sandbox });
+    tallied();
+    await gateway.query(each, variables);
+    await gateway.close();
+    tallies.push(tallied());
+  }
+  expect(tallies[1]).toEqual(tallies[0]);
 });
 
 test.each([

@@ -234,6 +234,7 @@ describe('a list that changes between two calls of one window', () => {
     events(first: $first, after: $after, last: $last, before: $before, filter: { search: $search }) {
       totalCount nodes { id } edges { node { id } cursor } pageInfo { endCursor }
     }
+    equal: events(first: $first, after: $after, last: $last, before: $before, filter: { search: $search }) { nodes { id } }
   }`;
   let searches = 0;
   async function read(page: { first?: number; after?: number; last?: number; before?: number }, search: string) {
@@ -245,6 +246,7 @@ describe('a list that changes between two calls of one window', () => {
     );
     const { data, errors } = await own.query(query, { ...page, ...cursors, search });
     expect(errors).toBeUndefined();
+    expect(idsOf(data.equal)).toEqual(idsOf(data.events));
     return data.events as { totalCount: number; nodes: { id: string }[]; edges: { node: { id: string } }[] };
   }
   const idsOf = ({ nodes }: { nodes: { id: string }[] }) => nodes.map(({ id }) => id);

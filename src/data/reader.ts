@@ -205,6 +205,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
   const keyOf = (read: Read<unknown>) => scopedKey(scope, epoch + nameOf(read));
   /** Each value, or its promise, by the key of its look-up. */
   const known = new Map<ScopedKey, unknown>();
+  const readAgain = new Map<ScopedKey, Promise<Loaded>>();
   /** The reads of this tick that read nothing else first. */
   let batch: PendingRead[] = [];
 
@@ -256,8 +257,13 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
   }
 
   return {
-    /** The value as it is now, past everything that is cached. @throws GatewayError */
-    readAgain: async <T>(read: Read<T>): Promise<T> => (await readUncached(deps, read, auth)).value,
+    /** The value past everything that is cached, once for each read. @throws GatewayError */
+    readAgain<T>(read: Read<T>): Promise<T> {
+      const key = keyOf(read);
+      const again = readAgain.get(key) ?? readUncached(deps, read, auth);
+      readAgain.set(key, again);
+      return again.then(({ value }) => value as T);
+    },
     /** The value that memory has, even if it is old; undefined without one. Reads nothing from the service. */
     remembered: <T>(read: Read<T>): T | undefined => cache.remembered(keyOf(read)) as T | undefined,
     /** The value at once if memory has it. All other reads of a tick share one round trip to Redis; equal ones are one read. @throws GatewayError */

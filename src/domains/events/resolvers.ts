@@ -60,7 +60,13 @@ export const eventsResolvers: Resolvers = {
       const size = pageSize(first ?? 100, 'first', maxChanges);
       const query = updatesQuery(filter);
       warnOfNames(filter, context);
-      return context.watch(eventChanges(query, selectsField(info, 'embeddings'), after ?? undefined, size));
+      const polls = pollsOf(context);
+      const name = JSON.stringify([query, after, size]);
+      const poll =
+        polls.get(name) ??
+        context.watch(eventChanges(query, selectsField(info, 'embeddings'), after ?? undefined, size));
+      polls.set(name, poll);
+      return poll;
     },
     eventStatistics(_, { filter, interval }, context) {
       warnOfNames(filter, context);
@@ -137,6 +143,9 @@ export const eventsNodes = {
       loaders.events.observation(observationId(id), selectsField(info, 'textEmbedding')),
   },
 } satisfies NodeTypes<Context>;
+
+/** What `eventChanges` reads in a request, by its arguments: equal fields are one read, as they cost one. */
+const pollsOf = oncePerValue((_context: Context) => new Map<string, ReturnType<ReturnType<typeof eventChanges>>>());
 
 /** The most updates of one `eventChanges`. */
 const maxChanges = 1_000;

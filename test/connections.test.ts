@@ -29,7 +29,7 @@ afterEach(() => gateway.close());
 
 /** The service answers no call for topics until what this returns is called. */
 const holdTopics = () => hold(sandbox, /topics/);
-const status = async (path: string) => (await fetch(`${gateway.url}${path}`)).status;
+const inFlight = () => counted(gateway.url, 'gateway_requests_in_flight');
 /** How many calls for topics the service has received. */
 const topicCalls = () => sandbox.calls.count(/topics/);
 
@@ -58,7 +58,7 @@ describe('requests that have not arrived', () => {
   test('do not count as requests in flight', async () => {
     const all = Array.from({ length: 120 }, () => rawConnection(gateway.url, post(quick, expectContinue).slice(0, -1)));
     await until(() => all.every(raw => raw.statuses().length === 1));
-    expect(await counted(gateway.url, 'gateway_requests_in_flight')).toBe(0);
+    expect(await inFlight()).toBe(0);
     expect((await gateway.query(quick)).status).toBe(200);
     for (const { socket } of all) socket.resetAndDestroy();
   });
@@ -78,7 +78,7 @@ describe('requests that have not arrived', () => {
     expect(statuses.filter(each => each === 200)).toHaveLength(100);
     expect(all.find(raw => raw.statuses()[1] === 503)?.received()).toMatch(/\r\nretry-after: 1\r\n/);
     for (const { socket } of all) socket.destroy();
-    await until(async () => (await counted(gateway.url, 'gateway_requests_in_flight')) === 0);
+    await until(async () => (await inFlight()) === 0);
   });
 });
 
@@ -191,11 +191,11 @@ describe('requests that are pipelined on one connection', () => {
   test('no longer count as in flight once the connection is gone', async () => {
     holdTopics();
     const all = Array.from({ length: 5 }, () => rawConnection(gateway.url, post(slow('a'))));
-    await until(async () => (await counted(gateway.url, 'gateway_requests_in_flight')) === 5);
+    await until(async () => (await inFlight()) === 5);
     for (const { socket } of all) socket.write(get('/nothing').repeat(25));
-    await until(async () => (await status('/readyz')) === 503);
+    await until(async () => (await inFlight()) === 100);
     for (const { socket } of all) socket.resetAndDestroy();
-    await until(async () => (await status('/readyz')) === 200);
+    await until(async () => (await inFlight()) === 0);
     expect((await gateway.query(quick)).status).toBe(200);
   });
 
@@ -344,7 +344,7 @@ describe('an upgrade that the gateway does not offer', () => {
     const all = [h2c, named].flatMap(headers =>
       Array.from({ length: 50 }, (_, index) => rawConnection(gateway.url, post(slow(`q${index}`), headers))),
     );
-    await until(async () => (await status('/readyz')) === 503);
+    await until(async () => (await inFlight()) === 100);
     const over = rawConnection(gateway.url, post(quick, named));
     await until(() => over.statuses().length === 1);
     expect(over.statuses()).toEqual([503]);
@@ -352,7 +352,7 @@ describe('an upgrade that the gateway does not offer', () => {
     await until(() => health.statuses().length === 1);
     expect(health.statuses()).toEqual([200]);
     for (const { socket } of [...all, over, health]) socket.destroy();
-    await until(async () => (await status('/readyz')) === 200);
+    await until(async () => (await inFlight()) === 0);
   });
 });
 

@@ -37,26 +37,31 @@ describe('with as many requests in flight as there may be', () => {
   let abort: AbortController;
   let hanging: Promise<unknown>[];
 
+  const running = () => counted(gateway.url, 'gateway_operations_running');
   const isReady = async () => (await statusOf(`${gateway.url}/readyz`)) === 200;
   /** Two different queries that wait for the service. */
-  const hang = () => {
-    abort = new AbortController();
-    hanging = ['a', 'b'].map(name =>
-      fetch(`${gateway.url}/graphql`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...demoHeaders },
-        body: JSON.stringify({ query: `query ${name} ${slow}` }),
-        signal: abort.signal,
-      }).catch(() => undefined),
+  const hang = async (headers: Record<string, string>, ...names: string[]) => {
+    const before = await running();
+    hanging.push(
+      ...names.map(name =>
+        fetch(`${gateway.url}/graphql`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...headers },
+          body: JSON.stringify({ query: `query ${name} ${slow}` }),
+          signal: abort.signal,
+        }).catch(() => undefined),
+      ),
     );
+    await until(async () => (await running()) === before + names.length);
   };
 
   beforeEach(async () => {
     held = await startWithHeld(/topics/, { MAX_REQUESTS_IN_FLIGHT: '2' });
     ({ gateway } = held);
     await gateway.query('{ market(id: 1) { name } }', {}, otherClient);
-    hang();
-    await until(async () => !(await isReady()));
+    abort = new AbortController();
+    hanging = [];
+    await hang(demoHeaders, 'a', 'b');
   });
   afterEach(async () => {
     abort.abort();
@@ -75,7 +80,6 @@ describe('with as many requests in flight as there may be', () => {
         extensions: { code: 'RATE_LIMITED', retryAfterSeconds: 1, retryable: true },
       },
     ]);
-    expect(await counted(gateway.url, 'gateway_ready')).toBe(0);
     expect(await counted(gateway.url, 'gateway_shed_total', { reason: 'share' })).toBe(1);
     await overWebsocket(gateway.url, { query: quick }).ended;
     const refused = (transport: string) =>
@@ -97,7 +101,10 @@ describe('with as many requests in flight as there may be', () => {
     expect((await gateway.query(quick)).status).toBe(503);
   });
 
-  test('the gateway reports that it is alive but not ready, and serves metrics', async () => {
+  test('the gateway reports that it is alive, ready for others until it would refuse them, and serves metrics', async () => {
+    expect(await isReady()).toBe(true);
+    await hang(otherClient, 'c');
+    expect(await counted(gateway.url, 'gateway_ready')).toBe(0);
     expect(await statusOf(`${gateway.url}/healthz`)).toBe(200);
     expect(await statusOf(`${gateway.url}/metrics`)).toBe(200);
     const ready = await fetch(`${gateway.url}/readyz`);
@@ -108,14 +115,12 @@ describe('with as many requests in flight as there may be', () => {
   test('it accepts new requests once the others are answered', async () => {
     held.open();
     await Promise.all(hanging);
-    await until(isReady);
     expect((await gateway.query(quick)).status).toBe(200);
   });
 
   test('it accepts new requests once the clients of the others have hung up', async () => {
     abort.abort();
-    await until(isReady);
-    expect((await gateway.query(quick)).status).toBe(200);
+    await until(async () => (await gateway.query(quick)).status === 200);
   });
 });
 
@@ -126,7 +131,7 @@ test('a GET is in flight although its body, which is never read, has not arrived
   const bytes = get(`/graphql?query=${encodeURIComponent(slow)}`, headers);
   const raws = [1, 2].map(() => rawConnection(url, bytes));
   try {
-    await until(async () => (await statusOf(`${url}/readyz`)) === 503);
+    await until(async () => (await counted(url, 'gateway_requests_in_flight')) === 2);
   } finally {
     for (const { socket } of raws) socket.destroy();
     await held.close();

@@ -39,7 +39,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   const { authentication, budget, clients } = deps;
   const countRequest = createClientCount(deps);
   const shed = createShed(deps.telemetry);
-  const { inFlight, isFull, checkLoad, receive } = createPlaces(deps, shed);
+  const { inFlight, hasRoom, checkLoad, receive } = createPlaces(deps, shed);
   let isClosing = false;
 
   /** @throws the error that refuses the request. */
@@ -71,9 +71,9 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   const stage: Stage = next => state => andThen(check(state), () => restOfTurn().then(() => next(state)));
 
   return {
-    /** Whether this process should get no new work: too many requests are in flight, or memory is short. */
+    /** Whether this process should get no new work: it would refuse a client that has no request in flight. */
     get isOverloaded(): boolean {
-      return budget.isNearlyFull || isFull();
+      return budget.isNearlyFull || !hasRoom();
     },
 
     get inFlight(): number {
@@ -123,12 +123,11 @@ function createPlaces({ budget, config, connections }: RequestAdmissionDeps, she
   const { requestsInFlight: maxInFlight } = config.loadShedding;
   const inFlight = new FairCount();
   const streams = new FairCount();
-  const isFull = () => inFlight.running >= maxInFlight;
 
   /** @throws Overloaded where this process has too much to do for new work of the client. */
   function checkLoad(client: MemoryClient): void {
     if (budget.isNearlyFull) throw shed('memory');
-    if (!isFull()) return;
+    if (inFlight.running < maxInFlight) return;
     const owner = budget.ownerOf(client);
     if (!inFlight.mayExceed(owner, maxInFlight)) throw shed('requests_in_flight', inFlight.isOverShare(owner));
   }
@@ -161,7 +160,7 @@ function createPlaces({ budget, config, connections }: RequestAdmissionDeps, she
     else state.bodyWatch = watchBody(state, budget, count);
   }
 
-  return { inFlight, isFull, checkLoad, receive };
+  return { inFlight, hasRoom: () => inFlight.hasRoom(maxInFlight), checkLoad, receive };
 }
 
 /** Bounds how many operations are executed at once. */

@@ -32,7 +32,12 @@ export class FairCount {
   mayExceed(client: string, limit: number): boolean {
     const own = this.#runningOf.get(client) ?? 0;
     const clients = this.#runningOf.size + (own === 0 ? 1 : 0);
-    return own < limit / clients && this.#beyond < limit * maxBeyond;
+    return own < limit / clients && this.hasRoom(limit);
+  }
+
+  /** Whether a client that runs nothing is still accepted. What one client alone runs does not change that. */
+  hasRoom(limit: number): boolean {
+    return this.running < limit || this.#beyond < limit * maxBeyond;
   }
 
   /** Whether a client runs more than a quarter of all, or of many clients more than twice the mean: then what it is refused is its own doing. */

@@ -23,6 +23,7 @@ import { until } from '../support/until.js';
 interface Alert {
   readonly alert: string;
   readonly expr: string;
+  readonly for?: string;
   readonly labels: Record<string, string>;
   readonly annotations: Record<string, string>;
 }
@@ -162,6 +163,11 @@ describe('the alerts', () => {
       const selectors = expr.match(/\b(up|(?<!:)(gateway|nodejs|process)_\w+)(\{[^}]*\})?/g) ?? [];
       expect(selectors.filter(selector => !selector.includes('job="gateway"'))).toEqual([]);
     }
+  });
+
+  test('wait for at most 45 s: with a scrape, an evaluation and the group, a fault is told within 90 s', () => {
+    const slow = alerts.filter(({ for: pending = '0s' }) => !(Number(/^(\d+)s$/.exec(pending)?.[1]) <= 45));
+    expect(slow.map(({ alert }) => alert)).toEqual(['AvailabilityBudgetSlow', 'LatencyBudgetSlow']);
   });
 
   test('each have a section in the runbooks, and each section has an alert', () => {

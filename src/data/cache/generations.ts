@@ -1,4 +1,4 @@
-// The state of what is cached under a tag, and the purges of a fleet.
+// Which cached entries are still valid, in a whole fleet: a write replaces the token of its tag, a purge the epoch of its scope.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';

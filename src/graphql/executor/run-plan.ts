@@ -1,4 +1,4 @@
-// Executes a plan.
+// Executes a plan: calls the resolvers of each object, completes what they return, and collects errors and what is deferred.
 import { isIterableObject } from '@graphql-tools/utils';
 import {
   defaultTypeResolver,

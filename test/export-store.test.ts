@@ -9,7 +9,7 @@ import { Secret } from '../src/config/values.js';
 import { connectRedis, patient } from '../src/data/redis.js';
 import { createSigner } from '../src/data/signer.js';
 import { openFileStore } from '../src/domains/exports/file-store.js';
-import { type Endpoint, type ExportRecord, teamState } from '../src/domains/exports/model.js';
+import { type Endpoint, type ExportRecord, type TeamState, teamState } from '../src/domains/exports/model.js';
 import { createRedisStore } from '../src/domains/exports/redis-store.js';
 import { earlierExport, recentExports, withEndpoint, withExport } from '../src/domains/exports/team-state.js';
 import { createTeamStore, type TeamStore, type TextStore } from '../src/domains/exports/team-store.js';
@@ -236,6 +236,12 @@ describe('the state of a team', () => {
     expect(kept.exports).toHaveLength(151);
     expect(recentExports(kept)).toHaveLength(100);
     expect(recentExports(kept)[0]).toBe(kept.exports.at(-1));
+  });
+
+  test('lists exports by when they began, also where one that began later was stored first', () => {
+    const [first, second, third] = [record({ startedAt: ago(3) }), record({ startedAt: ago(2) }), record()];
+    const stored = [first, third, second].reduce<TeamState>((state, one) => withExport(state, one), empty);
+    expect(recentExports(stored)).toEqual([third, second, first]);
   });
 
   test('remembers an idempotency key for 24 hours', () => {

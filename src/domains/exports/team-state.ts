@@ -97,7 +97,11 @@ export function withExport(state: TeamState, record: ExportRecord): TeamState {
     throw new RateLimited(`A team can start at most ${maxPerDay} exports in 24 hours`);
   }
   let bytes = 0;
-  const kept = [...state.exports, record].toReversed().filter((each, index) => {
+  // By when they began: one that another gateway began a moment later may have been stored before.
+  const newestFirst = [...state.exports, record]
+    .toReversed()
+    .sort((one, other) => Date.parse(other.startedAt) - Date.parse(one.startedAt));
+  const kept = newestFirst.filter((each, index) => {
     bytes += Buffer.byteLength(JSON.stringify(each));
     if (!isRecent(each)) return index < keptExports && bytes <= maxBytes;
     if (bytes > maxBytes) throw new RateLimited('A team can store at most 8 MB of exports in 24 hours');

@@ -11,7 +11,7 @@ import { countOf, describeChange, Reloadable, type Secret } from './config/value
 import type { Components } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { localGenerations, sharedGenerations } from './data/cache/generations.js';
-import { createPolling, openPollStore } from './data/polling/polling.js';
+import { createPolling } from './data/polling/polling.js';
 import { connectRedis, databaseOf, faultsOfRedis, firstContact, followClock, patient } from './data/redis.js';
 import { fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
 import { createSigner } from './data/signer.js';
@@ -19,7 +19,7 @@ import { createStartedRuns } from './data/started-runs.js';
 import { createUpstream } from './data/upstream/upstream.js';
 import { watchedJob } from './domains/discovery/feed.js';
 import { createEventsClient } from './domains/events/client.js';
-import { createBackfillLimiter, watchedEvents } from './domains/events/feed.js';
+import { createFeedLimits, watchedEvents } from './domains/events/feed.js';
 import { type ExportsSeams, openExports } from './domains/exports/exports.js';
 import { createSignInAttempts } from './domains/sessions/attempts.js';
 import { createRevocations } from './domains/sessions/revocations.js';
@@ -96,7 +96,7 @@ export async function createComponents({ config, log, teams, telemetry, tracing,
   const generations = shared === undefined ? localGenerations() : sharedGenerations(shared);
   const sealer = createSealer(config.sessionSecrets);
   const intervalMs = config.pollIntervalMs;
-  const polling = createPolling({ store: openPollStore(shared, intervalMs), intervalMs, telemetry, acceptedScopes });
+  const polling = createPolling(shared, { intervalMs, telemetry, acceptedScopes, budget });
   const report = (error: unknown) => log.error({ err: error }, 'The outcome of an export could not be recorded');
   const exports = await openExports(config, { redis: patientRedis, signer, sealer, telemetry, report }, seams);
   const scopeOf = createScoper(config.sessionSecrets[0]);
@@ -120,7 +120,7 @@ export async function createComponents({ config, log, teams, telemetry, tracing,
     scopeOf,
     acceptedScopes,
     events: createEventsClient(config.eventsSearchParam),
-    beginBackfill: createBackfillLimiter(budget),
+    ...createFeedLimits(budget, acceptedScopes),
     eventStatisticsLimit: config.eventStatisticsLimit,
     sessions: createSessions({
       upstream,

@@ -9,7 +9,7 @@ import { sendWrite, type Write, type WriterDeps } from './data/writer.js';
 import { createCompaniesLoaders } from './domains/companies/client.js';
 import { createDiscoveryLoaders } from './domains/discovery/client.js';
 import type { EventsClient } from './domains/events/client.js';
-import type { BeginBackfill } from './domains/events/feed.js';
+import type { FeedLimits } from './domains/events/feed.js';
 import { createEventsLoaders } from './domains/events/loaders.js';
 import type { Exports } from './domains/exports/exports.js';
 import { createMarketsLoaders } from './domains/markets/client.js';
@@ -24,10 +24,9 @@ export type Capabilities = Readonly<
 >;
 
 /** What resolvers need of everything that lives as long as the process. */
-export interface Components extends WriterDeps {
+export interface Components extends WriterDeps, FeedLimits {
   readonly scopeOf: (credential: Credential) => Scope;
   readonly events: EventsClient;
-  readonly beginBackfill: BeginBackfill;
   /** The most events that one `eventStatistics` reads. */
   readonly eventStatisticsLimit: number;
   readonly teams: Reloadable<Teams>;

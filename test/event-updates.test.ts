@@ -2,11 +2,11 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { Credential, Scope } from '../src/auth/credentials.js';
+import { AcceptedScopes, type Credential, type Scope } from '../src/auth/credentials.js';
 import { Secret } from '../src/config/values.js';
 import { known } from '../src/data/parsing.js';
 import type { Watched } from '../src/data/polling/poller.js';
-import { createBackfillLimiter, eventUpdates } from '../src/domains/events/feed.js';
+import { createFeedLimits, eventUpdates } from '../src/domains/events/feed.js';
 import type { Event } from '../src/domains/events/model.js';
 import { follow, type ReadBetween } from '../src/domains/events/tail.js';
 import { type EventUpdate, type FleetTail, updatesAfter } from '../src/domains/events/updates.js';
@@ -14,6 +14,7 @@ import { cursorAt, positionIn, updatesListId } from '../src/domains/events/updat
 import { BadUserInput, Forbidden, UpstreamUnavailable } from '../src/errors.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { collectGarbage } from './support/collect-garbage.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { startNetwork } from './support/network.mjs';
@@ -317,6 +318,7 @@ describe('the updates after a position', () => {
   async function polled(read: ReadBetween) {
     const all: Watched<FleetTail>[] = [];
     const deps = {
+      ...createFeedLimits(new MemoryBudget(), new AcceptedScopes()),
       events: { filterOf: () => 'filter', between: () => read },
       cache: { generations: { renew: async () => {} } },
       polling: { watch: async (_: Scope, __: string, watched: Watched<FleetTail>) => void all.push(watched) },
@@ -728,9 +730,45 @@ test('a client that missed more than its credential may hold in memory learns of
   }
 });
 
+test('what is new in many filters takes no more memory than the credential may keep: each listener gets it, or learns of a gap', async () => {
+  let events: object[] = [];
+  const { wire } = fakeWire(({ url }) => {
+    const { currentPage, pageSize } = eventMeta(url, events.length);
+    return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), events.length);
+  });
+  const memory = { total: 16_000_000, perOwner: 8_000_000, perResponse: 1_000_000 };
+  const gateway = await startGateway({ wire, env, seams: { memory } });
+  const used = () => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const query =
+    'subscription ($name: String!) { eventUpdates(filter: { affectedDatapoints: [$name] }) { gap event { id } } }';
+  const heard = Array.from({ length: 40 }, (_, index) =>
+    overSse(gateway.url, { query, variables: { name: `D${index}` } }),
+  );
+  open.push(...heard);
+  const idsIn = (each: Heard) => new Set(updatesIn(each).flatMap(({ event }) => event?.id ?? []));
+  try {
+    await until(() => heard.every(({ results }) => results.length === 1));
+    const before = used();
+    events = Array.from({ length: 300 }, (_, index) => {
+      return { _id: `e${index}`, lastUpdated: new Date().toISOString(), summary: `${index}`.padEnd(4_000) };
+    });
+    await until(() => heard.every(each => idsIn(each).size === 300 || updatesIn(each).some(({ gap }) => gap)));
+    await until(async () => (await counted(gateway.url, 'gateway_held_bytes')) < memory.perOwner);
+    expect(await counted(gateway.url, 'gateway_held_bytes')).toBeGreaterThan(1_000_000);
+    expect(used() - before).toBeLessThan(25_000_000);
+    for (const { stop } of heard) stop();
+    await until(async () => (await counted(gateway.url, 'gateway_held_bytes')) === 0);
+  } finally {
+    await gateway.close();
+  }
+});
+
 test('eight listeners of a credential catch up at a time, the next begins when one ends, and another credential does not wait', async () => {
   const budget = new MemoryBudget();
-  const begin = createBackfillLimiter(budget);
+  const { beginBackfill: begin } = createFeedLimits(budget, new AcceptedScopes());
   const { signal } = new AbortController();
   const [one, other] = ['one', 'other'] as Scope[] as [Scope, Scope];
   const begun = await Promise.all(Array.from({ length: 8 }, () => begin(one, signal)));

@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import type { Scope } from '../src/auth/credentials.js';
-import { localPollStore } from '../src/data/polling/poll-store.js';
 import { askedPauseMs, pauseAfter, type Watched } from '../src/data/polling/poller.js';
 import { createPolling } from '../src/data/polling/polling.js';
 import { RateLimited, UpstreamUnavailable } from '../src/errors.js';
+import { MemoryBudget } from '../src/lib/memory-budget.js';
 import { acceptedScopes } from './support/shared-store.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 
 const polling = (intervalMs: number, maxTopics?: number) =>
   createPolling(
-    { store: localPollStore(intervalMs), intervalMs, telemetry: silentTelemetry, acceptedScopes },
+    undefined,
+    { intervalMs, telemetry: silentTelemetry, acceptedScopes, budget: new MemoryBudget() },
     maxTopics,
   );
 

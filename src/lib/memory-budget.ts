@@ -3,6 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { Overloaded, QueryTooComplex, RateLimited } from '../errors.js';
 import { heapLimit } from './heap.js';
 import { networkOf } from './network.js';
+import { oncePerValue } from './run.js';
 
 /** How many bytes may be held at a time: by the whole process, by one owner, and by one response. */
 export interface MemoryBounds {
@@ -39,9 +40,12 @@ export interface MemoryClient {
 export function bytesOfValue(value: unknown): number {
   if (typeof value === 'string') return Buffer.byteLength(value) + 24;
   if (typeof value !== 'object' || value === null) return 16;
+  if (value instanceof Uint8Array) return value.length;
   if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + bytesOfValue(item), 48);
   return Object.entries(value).reduce((sum, [name, part]) => sum + bytesOfValue(name) + bytesOfValue(part), 56);
 }
+
+const bytesOfObject = oncePerValue((value: object) => bytesOfValue(value));
 
 /**
  * Bounds the memory that requests and responses take in this process: what running operations have read, responses that clients have not
@@ -97,6 +101,12 @@ export class MemoryBudget {
    */
   check(owner: string): void {
     if ((this.owners.get(owner) ?? 0) > this.bounds.perOwner * nearlyFull) throw tooMuch();
+  }
+
+  /** How many bytes more an owner may keep for later: half of what it may hold, and of all, is for what is done now. */
+  roomToKeep(owner: string): number {
+    const { total, perOwner } = this.bounds;
+    return Math.min(total / 2 - this.#held, perOwner / 2 - (this.owners.get(owner) ?? 0));
   }
 
   /** A new claim, which counts nothing yet. */
@@ -186,6 +196,19 @@ export class Claim {
   force(bytes: number): boolean {
     const growth = this.reserve(bytes, false);
     return growth <= 0 || this.#budget.held <= this.#budget.bounds.total;
+  }
+
+  /** Counts the last of these values, as many as there is room to keep, in place of everything counted before. @returns those */
+  keepLast<T extends object>(values: readonly T[]): readonly T[] {
+    const room = this.#bytes + this.#budget.roomToKeep(this.#owner);
+    let [bytes, first] = [0, values.length];
+    for (; first > 0; first -= 1) {
+      const more = bytesOfObject(values[first - 1] as T);
+      if (bytes + more > room) break;
+      bytes += more;
+    }
+    this.force(bytes);
+    return values.slice(first);
   }
 
   /** A claim of the same client, for one part of the response. */

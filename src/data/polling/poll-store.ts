@@ -19,6 +19,8 @@ export interface PollStore {
    * @param list the member of its state of which only what is new is sent.
    */
   publish(topic: string, message: StateMessage<unknown>, list?: string): Promise<void>;
+  /** This process keeps no more of the list of the last state. What else it needs later is read again. */
+  keep?(topic: string, list: readonly object[]): void;
   /** Calls back for each message, also of this gateway, where gateways share the store. A message can be missed; `read` gives the last one. Returns a function that unsubscribes. */
   subscribe(topic: string, onMessage: (message: StateMessage<unknown>) => void): () => void;
   close(): void;

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
 import { retryAfterMs } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
+import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { attemptsPerLock, type PollStore, staleIntervals } from './poll-store.js';
 import { type PollOutcome, refusalError, refusalOf, type Snapshot, type StateMessage } from './state-message.js';
@@ -10,7 +11,10 @@ import { Topic } from './topic.js';
 
 /** What is watched: where its state comes from, and how to compare states. States must be safe as JSON. */
 export interface Watched<S> {
-  /** The member of a state that is a long list of objects: the gateways send each other only what is new of it. */
+  /**
+   * The member of a state that is a long list of objects, the newest last: the gateways send each other only what is new of it, and keep no more of its end
+   * than there is memory for. Left out where states are small.
+   */
   readonly list?: string;
   /** Asks the service, never a cache. @param previous the last state that any process of the fleet knows. */
   ask(previous: S | undefined, signal: AbortSignal): Promise<S>;
@@ -27,6 +31,7 @@ export interface PollerDeps {
   /** The time between two polls, in milliseconds. */
   readonly intervalMs: number;
   readonly telemetry: Telemetry;
+  readonly budget: MemoryBudget;
   /** Nothing is locked in the store for the others: anyone can make up a credential. */
   readonly acceptedScopes: Pick<AcceptedScopes, 'has'>;
   /** Identifies this gateway. */
@@ -48,6 +53,8 @@ export class Poller {
   readonly #watched: Watched<unknown>;
   readonly #deps: PollerDeps;
   readonly #unsubscribe: () => void;
+  /** Counts the list of the newest state. */
+  readonly #claim: Claim;
   /** The generation of all that is kept here. Undefined while it is unknown: this process then polls for itself. */
   #generation: string | undefined;
   /** How many attempts in a row failed, either to lock or to read what the gateway with the lock has found. */
@@ -70,6 +77,7 @@ export class Poller {
     this.#name = name;
     this.#watched = watched;
     this.#deps = deps;
+    this.#claim = deps.budget.claim({ scope });
     this.topic = new Topic({ onEmpty, refresh: () => this.refresh() });
     this.#unsubscribe = deps.store.subscribe(name, message => void this.#receive(message));
     void this.#lock();
@@ -85,6 +93,7 @@ export class Poller {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#unsubscribe();
+    this.#claim.release();
     this.#stopPolling('released');
     clearTimeout(this.#lockTimer);
     clearTimeout(this.#staleTimer);
@@ -155,7 +164,7 @@ export class Poller {
     const observedAt = timeNow();
     const order = Math.max(observedAt, (newest?.order ?? this.#minOrder) + 1);
     try {
-      const state = await this.#watched.ask(newest?.state, stopping);
+      const state = this.#fitted(await this.#watched.ask(newest?.state, stopping));
       const kind = this.#watched.isFinal(state) ? 'final' : 'state';
       const isSame = newest !== undefined && this.#watched.same(newest.state, state);
       await this.#publish({ kind, state, observedAt, order }, stopping);
@@ -225,7 +234,7 @@ export class Poller {
     // After a long time without a newer state, an older one counts: gateways that polled alone ordered their states by clocks, which may be wrong.
     const isNewer = order > (newest?.order ?? this.#minOrder) || (this.#isStale && order !== newest?.order);
     if (kind === 'state' && !isNewer) return;
-    const { state } = outcome;
+    const state = this.#fitted(outcome.state);
     const snapshot = { state, observedAt, order };
     const isNews =
       kind === 'final' || this.#isStale || newest === undefined || !this.#watched.same(newest.state, state);
@@ -235,6 +244,17 @@ export class Poller {
     clearTimeout(this.#staleTimer);
     if (kind === 'final') this.topic.end();
     else this.#repeatOnceStale(snapshot);
+  }
+
+  /** The state, with as much of its list as there is memory for. */
+  #fitted(state: unknown): unknown {
+    const { list: member } = this.#watched;
+    if (member === undefined) return state;
+    const { [member]: all = [] } = state as Readonly<Record<string, readonly object[]>>;
+    const kept = this.#claim.keepLast(all);
+    if (kept.length === all.length) return state;
+    this.#deps.store.keep?.(this.#name, kept);
+    return { ...(state as object), [member]: kept };
   }
 
   #repeatOnceStale(snapshot: Ordered<Snapshot<unknown>>): void {

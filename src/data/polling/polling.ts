@@ -14,7 +14,7 @@ import type { Scope } from '../../auth/credentials.js';
 import { RateLimited } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import type { SharedStore } from '../shared-store.js';
-import { localPollStore, type PollStore, staleIntervals } from './poll-store.js';
+import { localPollStore, staleIntervals } from './poll-store.js';
 import { Poller, type PollerDeps, type Watched } from './poller.js';
 import { redisPollStore } from './redis-poll-store.js';
 import type { Snapshot } from './state-message.js';
@@ -26,13 +26,15 @@ export type Polling = ReturnType<typeof createPolling>;
 /** How many different things one scope may watch through this process. Each costs one call per interval. */
 const defaultMaxWatched = 1_000;
 
-/** Where pollers share locks and states. @param shared undefined: this gateway is alone. */
-export const openPollStore = (shared: SharedStore | undefined, intervalMs: number): PollStore =>
-  shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
-
-export function createPolling(given: Omit<PollerDeps, 'gateway'>, maxWatched = defaultMaxWatched) {
-  const { intervalMs, store } = given;
-  const deps: PollerDeps = { ...given, gateway: randomUUID() };
+/** @param shared where pollers share locks and states; undefined: this gateway is alone. */
+export function createPolling(
+  shared: SharedStore | undefined,
+  given: Omit<PollerDeps, 'gateway' | 'store'>,
+  maxWatched = defaultMaxWatched,
+) {
+  const { intervalMs } = given;
+  const store = shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
+  const deps: PollerDeps = { ...given, store, gateway: randomUUID() };
   /** By their names. A scope without a poller has no entry. */
   const pollersOf = new Map<Scope, Map<string, Poller>>();
   const nameOf = (scope: Scope, key: string) => `${scope} ${createHash('sha256').update(key).digest('base64url')}`;

@@ -61,6 +61,9 @@ function sharedLists({ redis, telemetry }: SharedStore) {
 
   return {
     follow: (channel: string) => known.set(channel, new Map()),
+    keep(channel: string, list: readonly object[]): void {
+      if (known.has(channel)) known.set(channel, new Map(list.map(element => [pieceOf(element).id, element])));
+    },
     leave(channel: string): void {
       known.delete(channel);
       joining.delete(channel);
@@ -173,6 +176,7 @@ export function redisPollStore(shared: SharedStore, intervalMs: number): PollSto
       await counted('PUBLISH', () => redis.publish(channel, text));
       await lists.remove(channel, unused);
     },
+    keep: (topic, list) => lists.keep(channelOf(topic), list),
     subscribe(topic, onMessage) {
       const channel = channelOf(topic);
       subscribers.set(channel, onMessage);

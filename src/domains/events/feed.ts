@@ -1,6 +1,6 @@
 // What follows an event list: subscriptions, changes by pull, and watches, over one poll for each filter and credential.
 import { randomBytes } from 'node:crypto';
-import { type Credential, perScope, type Scope } from '../../auth/credentials.js';
+import { type AcceptedScopes, type Credential, perScope, type Scope } from '../../auth/credentials.js';
 import { eventsTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
 import type { Feed } from '../../data/polling/topic.js';
@@ -13,36 +13,50 @@ import { Bulkhead } from '../../lib/run.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
 import { type EventQuery, type EventsClient, eventsEndpoint } from './client.js';
 import { highestScore } from './model.js';
-import { follow, updateKey } from './tail.js';
+import { follow, type ReadBetween, updateKey } from './tail.js';
 import { type EventUpdate, type FleetTail, Follower, missedSince, updatesAfter } from './updates.js';
-import { chainBytes, cursorAt, positionIn, updatesListId, withTimes } from './updates-cursor.js';
+import { chainBytes, cursorAt, positionIn, type TailPlace, updatesListId, withTimes } from './updates-cursor.js';
 
 /** Of one credential. Each holds up to 2,000 events until its client has them. */
 const maxConcurrent = 8;
 /** More than one credential can open. */
 const maxQueued = 100_000;
 
-/** Lets a listener read what it has missed, and counts the memory of that. */
-export type BeginBackfill = ReturnType<typeof createBackfillLimiter>;
+/** How many polls read at a time: those that one page is enough for, and those that hold more. */
+const maxPolls = { short: 32, long: 4 };
 
-/** Lets a few listeners of each credential catch up at a time. The others wait in order. */
-export function createBackfillLimiter(budget: MemoryBudget) {
+/** Waits for a place. @throws the reason of the signal when that aborts */
+async function enter(bulkhead: Bulkhead, client: string | undefined, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    const withdraw = () => bulkhead.withdraw(waiter) && reject(signal.reason);
+    const waiter = {
+      client,
+      start() {
+        signal.removeEventListener('abort', withdraw);
+        resolve();
+      },
+    };
+    signal.addEventListener('abort', withdraw, { once: true });
+    bulkhead.enter(waiter);
+  });
+}
+
+/** How many listeners and polls read at a time: each holds what it has read. */
+export type FeedLimits = ReturnType<typeof createFeedLimits>;
+
+export const createFeedLimits = (budget: MemoryBudget, acceptedScopes: Pick<AcceptedScopes, 'turnOf'>) => ({
+  beginBackfill: createBackfillLimiter(budget),
+  pollInTurn: createPollTurns(acceptedScopes),
+});
+
+/** Lets a few listeners of each credential catch up at a time, and counts the memory of that. The others wait in order. */
+function createBackfillLimiter(budget: MemoryBudget) {
   const bulkheads = perScope(() => new Bulkhead(maxConcurrent, maxQueued));
   /** Waits for a place. @returns a claim for what is read, and the function that gives both back @throws the reason of the signal when that aborts */
   return async (scope: Scope, signal: AbortSignal) => {
-    signal.throwIfAborted();
     const bulkhead = bulkheads.memo(scope);
-    await new Promise<void>((resolve, reject) => {
-      const withdraw = () => bulkhead.withdraw(waiter) && reject(signal.reason);
-      const waiter = {
-        start() {
-          signal.removeEventListener('abort', withdraw);
-          resolve();
-        },
-      };
-      signal.addEventListener('abort', withdraw, { once: true });
-      bulkhead.enter(waiter);
-    });
+    await enter(bulkhead, scope, signal);
     const claim = budget.claim({ scope });
     const end = () => {
       claim.release();
@@ -52,10 +66,37 @@ export function createBackfillLimiter(budget: MemoryBudget) {
   };
 }
 
-interface FeedDeps extends ReaderDeps {
+/** Lets a few polls of the process read at a time. Accepted credentials take turns. */
+function createPollTurns(acceptedScopes: Pick<AcceptedScopes, 'turnOf'>) {
+  const short = new Bulkhead(maxPolls.short, maxQueued);
+  const long = new Bulkhead(maxPolls.long, maxQueued);
+  const isLong = new Error('One page is not enough');
+  /** @param vectors whether each page is large. @param poll begins anew where more than one page is needed. */
+  return async <T>(
+    { scope, cancellation: { signal } }: Pick<RequestAuth, 'scope' | 'cancellation'>,
+    vectors: boolean,
+    read: ReadBetween,
+    poll: (read: ReadBetween) => Promise<T>,
+  ): Promise<T> => {
+    const within = async (bulkhead: Bulkhead, allowed: ReadBetween) => {
+      await enter(bulkhead, acceptedScopes.turnOf(scope), signal);
+      return poll(allowed).finally(() => bulkhead.leave());
+    };
+    const onlyFirst: ReadBetween = async (page, ...range) => {
+      if (page > 1) throw isLong;
+      return read(page, ...range);
+    };
+    if (vectors) return within(long, read);
+    return within(short, onlyFirst).catch(error => {
+      if (error !== isLong) throw error;
+      return within(long, read);
+    });
+  };
+}
+
+interface FeedDeps extends ReaderDeps, FeedLimits {
   readonly polling: Polling;
   readonly events: EventsClient;
-  readonly beginBackfill: BeginBackfill;
   /** Ends the watches whose leases are over, before anything is read for them. */
   readonly watches: { endOverdue(): void };
 }
@@ -100,7 +141,7 @@ export const eventUpdates =
       metadata: new ResponseMetadata(undefined, claim),
     });
     const position = after === undefined ? undefined : positionIn(after, list);
-    let last: FleetTail | undefined;
+    let last: TailPlace | undefined;
     const tails = await deps.polling.watch<FleetTail>(
       scope,
       topic,
@@ -109,12 +150,15 @@ export const eventUpdates =
         // Vectors take a hundred times as long to send as the rest: each gateway reads them for itself.
         ...(vectors && { generation: async () => undefined }),
         async ask(before, signal) {
-          const tail = await follow(reading(authFor(signal)), before, timeNow());
+          const pollAuth = authFor(signal);
+          const tail = await deps.pollInTurn(pollAuth, vectors, reading(pollAuth), read =>
+            follow(read, before, timeNow()),
+          );
           if (tail.sent !== before?.sent) await renew();
           // Another gateway may have polled between, or this one may be back at an earlier tail: without Redis, each polls for itself.
           const isNext = before !== undefined && before.chain === last?.chain && before.sent === last?.sent;
-          last = { ...tail, chain: isNext ? before.chain : randomBytes(chainBytes).toString('hex') };
-          return last;
+          last = { chain: isNext ? before.chain : randomBytes(chainBytes).toString('hex'), sent: tail.sent };
+          return { ...tail, ...last };
         },
         // The first tail of another chain may hold what was found since the last one: listeners read what they have missed.
         same: (one, other) => one.chain === other.chain && one.sent === other.sent,

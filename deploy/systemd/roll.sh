@@ -5,5 +5,5 @@ set -eu
 for instance in "$@"; do
   systemctl restart "gateway@$instance"
   curl --silent --show-error --fail --output /dev/null --retry 60 --retry-delay 1 --retry-max-time 60 --retry-all-errors \
-    "http://127.0.0.1:909$instance/readyz"
+    "http://127.0.0.1:410$instance/readyz"
 done

@@ -51,6 +51,12 @@ listen 'jobProgress(marketId: 1) { phase }' 'event: next'
 listen 'eventUpdates { cursor }' ':'
 `;
 
+/** Adds the gateway of a third core. */
+const third = `
+systemctl enable --now gateway@3
+curl --silent --show-error --fail --output "$STATE/third" --retry 60 --retry-delay 1 --retry-all-errors http://127.0.0.1:4103/readyz
+`;
+
 /** Prints what the next release and the one before made of it, and what Redis and the logs say. */
 const after = `
 ask '{ viewer { email } }' --cookie "$STATE/cookies" --write-out '\\n'
@@ -98,6 +104,7 @@ journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 2
         machine,
         ...commands.slice(0, upgrade),
         before,
+        third,
         ...commands.slice(upgrade),
         'cd /',
         ...elsewhere,

@@ -68,7 +68,9 @@ export function createWarnings(log: Pick<Logger, 'warn'>) {
         subjects.delete(name);
         const seconds = Math.round((now - since) / 1_000);
         // A warning, too: the recovery must be in each log that has the fault.
-        if (subject.isInLog) log.warn({ times: subject.failures, seconds }, `${name}: back to normal`);
+        if (!subject.isInLog) return;
+        log.warn({ times: subject.failures, seconds }, `${name}: back to normal`);
+        for (const [text, line] of lines) if (text.startsWith(`${name}: `)) line.times = 0;
       }, afterMs).unref();
     },
   };

@@ -66,6 +66,8 @@ describe('a warning', () => {
     jest.advanceTimersByTime(3_600_000);
     works('A', 'x');
     expect(lines).toHaveLength(2);
+    warn('A', 'is away');
+    expect(lines.slice(2)).toEqual([['A: is away', { times: 1 }]]);
   });
 
   test('comes again after a recovery, but not within its minute', () => {

@@ -1738,6 +1738,19 @@ describe('the record of exports', () => {
     expect(await counted(gateway.url, 'gateway_exports_total', { outcome: 'UNKNOWN' })).toBe(1);
   });
 
+  test('that cannot be stored is refused, and a metric says so until one can', async () => {
+    const data = join(folder, 'data');
+    await startRegistered(thanks);
+    await rename(data, `${data}.away`);
+    await writeFile(data, 'no folder');
+    expect(fault(await send())).toBe('UPSTREAM_UNAVAILABLE');
+    expect(await counted(gateway.url, 'gateway_data_dir_failing')).toBe(1);
+    await rm(data);
+    await rename(`${data}.away`, data);
+    expect(fault(await send())).toBeUndefined();
+    expect(await counted(gateway.url, 'gateway_data_dir_failing')).toBe(0);
+  });
+
   test('gets the outcome later that could not be recorded when it ended', async () => {
     const file = join(folder, 'data', 'exports.json');
     await startRegistered(async (response, request, count) => {

@@ -37,6 +37,7 @@ test('what can happen is counted as 0 before it happens, so that a rate sees its
     malformed: zero('gateway_redis_malformed_total'),
     leases: zero('gateway_live_lease_changes_total'),
     listeners: zero('gateway_live_listeners'),
+    refused: [...text.matchAll(/^gateway_requests_total.*operation="none",outcome="(\w+)"\} 0$/gm)].length,
   }).toEqual({
     shed: ['concurrency', 'requests_in_flight', 'connections', 'memory', 'share'],
     exports: ['DELIVERED', 'REJECTED', 'FAILED', 'UNKNOWN'],
@@ -44,6 +45,7 @@ test('what can happen is counted as 0 before it happens, so that a rate sees its
     malformed: ['record', 'response', 'message', 'state', 'generation', 'exports'],
     leases: ['taken', 'lost', 'released'],
     listeners: ['websocket', 'sse', 'multipart'],
+    refused: 6,
   });
 });
 
@@ -222,7 +224,7 @@ describe('operations are counted', () => {
     const unknownKey = { 'x-api-key': 'nobody' };
     const names = async () => {
       const text = await (await fetch(`${crowded.url}/metrics`)).text();
-      return new Set([...text.matchAll(/^gateway_request.*operation="(\w+)"/gm)].map(([, name]) => name));
+      return new Set([...text.matchAll(/^gateway_request.*operation="(?!none)(\w+)"/gm)].map(([, name]) => name));
     };
     try {
       for (let number = 0; number < 120; number += 1) {

@@ -22,6 +22,7 @@ const help = {
   gateway_connections_of_top_client: 'Open connections of the client, by its network, that has the most',
   gateway_credentials:
     'Credentials that the service has accepted, with a call in the last 45 seconds, by the outcome of the latest: accepted, or refused (401 or 403)',
+  gateway_data_dir_failing: 'Whether DATA_DIR could not be written when exports were last stored there',
   gateway_deprecated_uses_total:
     'Operations that use something deprecated, by its schema coordinate and the name and version of the client, as in gateway_client_requests_total',
   gateway_endpoint_failing_seconds:

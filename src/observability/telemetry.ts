@@ -69,10 +69,14 @@ function createMeters({ counter, counting, gauge, histogram, readGauge }: Metric
   /** In seconds, by the label of the other clock, as long as it is known. */
   const clocks = new LRUCache<string, number>({ max: 2, ttl: minuteMs, perf: performance });
   readGauge('gateway_clock_difference_seconds', () => Object.fromEntries(clocks.entries()), 'clock');
+  const requests = counter('gateway_requests_total', ['transport', 'operation', 'outcome']);
+  for (const transport of ['http', 'websocket'])
+    for (const outcome of ['OVERLOADED', 'OVER_SHARE', 'RATE_LIMITED'])
+      requests.inc({ transport, operation: 'none', outcome }, 0);
   const listeners = gauge('gateway_live_listeners', ['transport']);
   for (const transport of ['websocket', 'sse', 'multipart']) listeners.set({ transport }, 0);
   return {
-    requests: counter('gateway_requests_total', ['transport', 'operation', 'outcome']),
+    requests,
     requestTimes: histogram('gateway_request_seconds', requestBuckets, ['operation']),
     clientRequests: counter('gateway_client_requests_total', ['client']),
     deprecatedUses: counter('gateway_deprecated_uses_total', ['coordinate', 'client']),
@@ -82,6 +86,7 @@ function createMeters({ counter, counting, gauge, histogram, readGauge }: Metric
     clocks,
     cachedResponses: counting('gateway_response_cache_hits_total', 'tier', ['memory', 'redis', 'flight']),
     redisFaults: counting<string>('gateway_redis_faults_total', 'command', ['connect']),
+    dataDir: gauge('gateway_data_dir_failing'),
     reloads: gauge('gateway_reload_success', ['file']),
     reloadTimes: gauge('gateway_reload_timestamp_seconds', ['file']),
     pollers: gauge('gateway_live_pollers'),
@@ -127,8 +132,7 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     },
     upstreamCalls({ family, outcome, status, span }: UpstreamCalls, milliseconds: readonly number[]) {
       const labels = { family, outcome, status: status ?? 'none' };
-      const exemplarLabels = exemplarOf(span);
-      for (const each of milliseconds) calls.observe({ labels, value: each / 1_000, exemplarLabels });
+      for (const each of milliseconds) calls.observe({ labels, value: each / 1_000, exemplarLabels: exemplarOf(span) });
     },
     lookup(family: string, source: Source) {
       let counts = lookups.get(family);
@@ -160,6 +164,12 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
       const subject = `Clock of ${other}`;
       if (Math.abs(milliseconds) <= maxClockDifferenceMs) works(subject);
       else warn(subject, `this host is ${milliseconds > 0 ? 'ahead' : 'behind'} by ${seconds} s`);
+    },
+    /** `DATA_DIR` was written, or not. @param fault why not, in words. */
+    stored(fault?: string) {
+      meters.dataDir.set(fault === undefined ? 0 : 1);
+      if (fault === undefined) works('DATA_DIR');
+      else warn('DATA_DIR', fault);
     },
     /** A file was read, or refused. @param file its variable. */
     fileRead(file: string, isValid: boolean) {

@@ -23,6 +23,7 @@ export const silentTelemetry: Telemetry = {
   poller() {},
   listeners() {},
   shed() {},
+  stored() {},
   fileRead() {},
   exported() {},
   endpointWorks() {},

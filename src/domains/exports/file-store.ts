@@ -28,7 +28,7 @@ interface Content {
  * @param telemetry is told when the disk fails later on, for example because it is full. Only the change is lost; it fails with UPSTREAM_UNAVAILABLE.
  * @throws ConfigurationError if the folder is not writable, or if the file cannot be parsed. The file stays as it is, for an operator to look at.
  */
-export async function openFileStore(folder: string, telemetry: Pick<Telemetry, 'warn' | 'works'>): Promise<TextStore> {
+export async function openFileStore(folder: string, telemetry: Pick<Telemetry, 'stored'>): Promise<TextStore> {
   const file = join(folder, 'exports.json');
   await prepare(folder, () => mkdir(folder, newFolder));
   await removeLeftovers(folder);
@@ -49,7 +49,7 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
     const text = `${head},"teams":{${members.join()}}}`;
     if (Buffer.byteLength(text) > maxMiB * 1024 * 1024) throw new UpstreamUnavailable('The export store is full');
     version = await replace(folder, file, text);
-    telemetry.works('DATA_DIR');
+    telemetry.stored();
     content = { head, teams };
   }
 
@@ -61,7 +61,7 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
 
   function unavailable(error: NodeJS.ErrnoException): never {
     if (error.syscall === undefined) throw error;
-    telemetry.warn('DATA_DIR', failureInWords(error, 'exports are refused until it is writable again'));
+    telemetry.stored(failureInWords(error, 'exports are refused until it is writable again'));
     throw new UpstreamUnavailable('The export store is not available');
   }
 

@@ -49,7 +49,7 @@ async function signExports(env: Record<string, string | undefined>, args: string
 
 /** @throws Error that says why Redis or the folder cannot be used. */
 async function openTexts({ redis: urls, dataDir }: Config): Promise<TextStore> {
-  if (urls === undefined) return openFileStore(dataDir, { warn() {}, works() {} });
+  if (urls === undefined) return openFileStore(dataDir, { stored() {} });
   const redis = await connectForCommand(urls, 'nothing was signed');
   return createRedisStore(redis, { redisFault() {}, redisWorks() {} });
 }

@@ -154,7 +154,9 @@ function createPlaces({ budget, config, connections }: RequestAdmissionDeps, she
   /** Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. */
   function receive(state: RequestState): void {
     const { method = '', headers } = state.request;
-    const count = state.path === streamPath || state.upgrade !== undefined ? countStream : countInFlight;
+    const isStream = state.path === streamPath || state.upgrade !== undefined;
+    const count = isStream ? countStream : countInFlight;
+    if (!isStream) state.countAsStream = () => countStream(state);
     // The body of a GET is never read.
     if (!hasBody(headers) || /^(GET|HEAD)$/.test(method)) count(state);
     else state.bodyWatch = watchBody(state, budget, count);

@@ -62,6 +62,8 @@ export class RequestState {
   readonly #counts: (() => void)[] = [];
   /** Whether the response lasts as long as its client listens. */
   isStream = false;
+  /** Call it before `release` where the response becomes a stream. @throws Overloaded where its client has too many of all connections */
+  countAsStream = () => {};
 
   /** Once someone reads it. */
   body: MaybePromise<Buffer | Error> | undefined;

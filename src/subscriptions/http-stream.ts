@@ -25,7 +25,7 @@ export interface StreamFormat {
   readonly goingAway: string;
 }
 
-/** Answers a request with the results of its operation. @throws RateLimited, and as `Authentication.authenticate` does. */
+/** Answers a request with the results of its operation. @throws Overloaded, RateLimited, and as `Authentication.authenticate` does. */
 export function answerWithStream(
   subscriptions: Subscriptions,
   request: FastifyRequest,
@@ -35,6 +35,8 @@ export function answerWithStream(
 ): void {
   const { authentication, budget } = subscriptions.deps;
   const identity = authentication.authenticate(authentication.handshakeOf(request));
+  const state = stateOf(request.raw);
+  state.countAsStream();
   const head = budget.claim(identity);
   head.reserve(bytesOfValue(request.raw.rawHeaders) + bytesOfValue(request.url));
   const leave = subscriptions.enter(identity);
@@ -56,7 +58,6 @@ export function answerWithStream(
     disconnect();
     return;
   }
-  const state = stateOf(request.raw);
   state.release();
   const { operation: operationInfo } = state;
   operationInfo.transport = format.transport;

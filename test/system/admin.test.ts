@@ -332,10 +332,18 @@ describe('a gateway with few file descriptors', () => {
       accept: 'text/event-stream',
     });
     expect(streamed).toBe(503);
+    const inParts = { accept: 'multipart/mixed;subscriptionSpec=1.0', 'content-type': 'application/json' };
+    const multipart = await fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers: { ...inParts, 'x-forwarded-for': '192.0.2.1' },
+      body: JSON.stringify({ query: 'subscription { eventUpdates { cursor } }' }),
+    });
+    expect(multipart.status).toBe(503);
+    await multipart.body?.cancel();
     const metrics = await metricsAt(admin);
     expect(metrics).toMatch(/^gateway_connections\{kind="websocket"\} 288$/m);
     expect(metrics).toMatch(/^gateway_connections_limit 384$/m);
-    expect(metrics).toMatch(/^gateway_shed_total\{reason="share"\} 33$/m);
+    expect(metrics).toMatch(/^gateway_shed_total\{reason="share"\} 34$/m);
     expect(metrics).toMatch(
       /^gateway_requests_total\{transport="websocket",operation="none",outcome="OVER_SHARE"\} 32$/m,
     );

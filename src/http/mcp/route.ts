@@ -169,9 +169,10 @@ function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch, 
     if (jobs === undefined || onProgress === undefined) return answer;
     let disconnect: () => void;
     try {
+      state.countAsStream();
       disconnect = subscriptions.enter(identity);
     } catch {
-      // The credential has too many connections. What the call has done must not be lost for its progress.
+      // The client has too many connections. What the call has done must not be lost for its progress.
       return answer;
     }
     // From now on it is limited as a stream.

@@ -12,7 +12,6 @@ import {
 } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
-import { oncePerText } from '../../lib/run.js';
 import { measured } from './estimate.js';
 import {
   criteriaMembers,
@@ -61,20 +60,14 @@ const startedAs = (marketId: string, phase: JobPhase): Pick<Write<Jobs>, 'starts
 
 /** The reads of the discovery domain for one request. */
 export const createDiscoveryLoaders = ({ read }: Reader) => ({
-  jobs: {
-    DISCOVERY: oncePerText(marketId => read(jobsRead(marketId, 'DISCOVERY'))),
-    PUBLISH: oncePerText(marketId => read(jobsRead(marketId, 'PUBLISH'))),
-  },
+  jobs: (marketId: string, phase: JobPhase) => read(jobsRead(marketId, phase)),
 
   /** GET /v2/discovery/{id}/search-criteria. */
-  criteria: oncePerText(marketId =>
-    read(marketRead(marketId, criteriaEndpoint, criteriaPath(marketId), searchCriteria)),
-  ),
+  criteria: (marketId: string) => read(marketRead(marketId, criteriaEndpoint, criteriaPath(marketId), searchCriteria)),
 
   /** GET /v2/discovery/{id}/search-criteria/history. */
-  criteriaHistory: oncePerText(marketId =>
+  criteriaHistory: (marketId: string) =>
     read(marketRead(marketId, criteriaEndpoint, `${criteriaPath(marketId)}/history`, searchCriteriaHistory)),
-  ),
 
   /** POST to the path of keyword suggestion, which the specification does not show. @param criteria from `criteriaBody`. */
   suggestedKeywords: (path: string, criteria: object) =>

@@ -50,7 +50,7 @@ export const discoveryResolvers: Resolvers = {
     },
   },
   Market: {
-    jobs: ({ id }, { phase }, { loaders }) => andThen(loaders.discovery.jobs[phase](id), listed),
+    jobs: ({ id }, { phase }, { loaders }) => andThen(loaders.discovery.jobs(id, phase), listed),
     searchCriteria: ({ id }, _, { loaders }) => loaders.discovery.criteria(id),
     searchCriteriaHistory: ({ id }, _, { loaders }) => andThen(loaders.discovery.criteriaHistory(id), listed),
   },
@@ -95,7 +95,7 @@ export const discoveryResolvers: Resolvers = {
       ),
   },
   DiscoveryAlreadyRunning: {
-    jobs: ({ marketId: id }, _, { loaders }) => andThen(loaders.discovery.jobs.DISCOVERY(id), listed),
+    jobs: ({ marketId: id }, _, { loaders }) => andThen(loaders.discovery.jobs(id, 'DISCOVERY'), listed),
   },
 };
 
@@ -106,7 +106,7 @@ export const discoveryNodes = {
     calls: () => 1,
     async find([market = '', phase, id], { loaders }) {
       if (phase !== 'DISCOVERY' && phase !== 'PUBLISH') throw new BadUserInput('phase', 'is none');
-      return present(await loaders.discovery.jobs[phase](marketId(market))).find(job => job.id === id);
+      return present(await loaders.discovery.jobs(marketId(market), phase)).find(job => job.id === id);
     },
   },
 } satisfies NodeTypes<Context>;
@@ -124,7 +124,7 @@ async function writeOrExplain<T>(
     if (!(error instanceof Conflict)) throw error;
     // Those of after the write, which have read nothing yet.
     const { loaders } = context;
-    const jobs = [loaders.discovery.jobs.DISCOVERY(id), loaders.discovery.jobs.PUBLISH(id)] as const;
+    const jobs = [loaders.discovery.jobs(id, 'DISCOVERY'), loaders.discovery.jobs(id, 'PUBLISH')] as const;
     const [discovery, publication] = await Promise.all(jobs).catch(() => {
       throw error;
     });

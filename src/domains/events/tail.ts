@@ -3,6 +3,7 @@
 import { hash } from 'node:crypto';
 import { known } from '../../data/parsing.js';
 import { maxPageSize } from '../../graphql/input.js';
+import { oncePerText } from '../../lib/run.js';
 import { dayMs, instantOf } from '../../lib/time.js';
 import { type Event, type ListPosition, newestVersions, updatedAt } from './model.js';
 
@@ -67,16 +68,14 @@ export const overlapBefore = (events: readonly Event[], now: number): number =>
 
 /** The length of a hash, in bytes. */
 export const hashBytes = 6;
-/** Stands for an update in a cursor. */
-const hashOf = (key: string): string => hash('sha256', key).slice(0, 2 * hashBytes);
 
 /** An update as a position names it, and its time, in milliseconds since 1970. */
 export type Named = readonly [hash: string, time: number];
-export const named = (key: string): Named => [hashOf(key), updateTime(key)];
+export const named = (key: string): Named => [hash('sha256', key).slice(0, 2 * hashBytes), updateTime(key)];
 
-/** The oldest update first. Those of the same time are sorted by their hashes, as in a cursor. */
-const compareKeys = (one: string, other: string): number =>
-  updateTime(one) - updateTime(other) || (hashOf(one) < hashOf(other) ? -1 : 1);
+/** The order in which a cursor names updates. What it leaves out lies before all that follows. */
+export const newestFirst = ([hash, time]: Named, [otherHash, otherTime]: Named): number =>
+  otherTime - time || (hash < otherHash ? 1 : -1);
 
 /**
  * Reads the tail of the list. It always sends both ends of the range, because the service's defaults change at midnight UTC
@@ -151,10 +150,11 @@ async function nextTail(read: ReadBetween, last: Tail, now: number): Promise<Tai
   // Also if the clock was put back: nothing before `from` would be seen until it has passed.
   if (all.isTooLong || last.from > now) return { ...(await firstTail(read, now)), sent: last.sent + 1 };
   const seen = new Set(last.seen);
+  const nameOf = oncePerText(named);
   const found = all.events
     .map(event => ({ key: updateKey(event), foundAt: now, event }))
     .filter(({ key }) => !seen.has(key))
-    .sort((a, b) => compareKeys(a.key, b.key));
+    .sort((one, other) => newestFirst(nameOf(other.key), nameOf(one.key)));
   const fresh = found.slice(0, maxUpdates);
   for (const { key } of fresh) seen.add(key);
 

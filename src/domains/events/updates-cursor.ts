@@ -6,7 +6,7 @@ import { BadUserInput } from '../../errors.js';
 import { type ListId, listId, readCursor, writeCursor } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';
 import type { Event, EventPage, ListPosition } from './model.js';
-import { hashBytes, type Named, named, updateKey, updateTime } from './tail.js';
+import { hashBytes, named, newestFirst, updateKey, updateTime } from './tail.js';
 
 /** What a client has: every update before `from`, and of the later ones those in `seen`. A cursor says all of this, and means the same in each gateway. */
 export interface Position {
@@ -47,10 +47,6 @@ const unknownHead = 256 ** timeBytes - 1;
  */
 export const updatesListId = (credential: Credential, filter: string): ListId =>
   listId('eventUpdates', ownerOf(credential), filter);
-
-/** The order in which a cursor names updates. What it leaves out lies before all that follows. */
-export const newestFirst = ([hash, time]: Named, [otherHash, otherTime]: Named): number =>
-  otherTime - time || (hash < otherHash ? 1 : -1);
 
 /** @param list of `updatesListId`. */
 export function cursorAt({ from, fromHash, seen, tail }: Position, list: ListId): string {

@@ -6,16 +6,18 @@ import { QueryTooComplex, RateLimited } from '../../errors.js';
 import type { ListId } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';
 import { type Event, updatedAt } from './model.js';
-import { endFor, maxReads, named, overlapBefore, type ReadBetween, readAll, type Tail, updateKey } from './tail.js';
 import {
-  cursorAt,
-  isAfter,
-  maxToCursor,
+  endFor,
+  maxReads,
+  named,
   newestFirst,
-  type Position,
-  positionAt,
-  type TailPlace,
-} from './updates-cursor.js';
+  overlapBefore,
+  type ReadBetween,
+  readAll,
+  type Tail,
+  updateKey,
+} from './tail.js';
+import { cursorAt, isAfter, maxToCursor, type Position, positionAt, type TailPlace } from './updates-cursor.js';
 
 /** One message of `eventUpdates`. It has no event where a subscription begins, or where it begins again after a gap. */
 export interface EventUpdate {

@@ -317,7 +317,8 @@ export async function takeLock(
   lockMs: number,
   run: RunForLock,
 ): Promise<boolean> {
-  const current = await run('SET', () => redis.set(key, holder, 'PX', lockMs, 'NX', 'GET'));
+  const set = () => redis.set(key, holder, 'PX', lockMs, 'NX', 'GET');
+  const current = await run('SET', () => replacingOtherType(redis, key, set));
   if (current === holder) await run('PEXPIRE', () => redis.pexpire(key, lockMs));
   return current === null || current === holder;
 }

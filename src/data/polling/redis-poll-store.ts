@@ -143,12 +143,7 @@ export function redisPollStore(shared: SharedStore, intervalMs: number): PollSto
 
   return {
     lockMs,
-    lock(topic, generation, holder) {
-      const key = redisKey(topic, generation, 'lock');
-      return takeLock(redis, key, holder, lockMs, (command, send) =>
-        counted(command, () => replacingOtherType(redis, key, send)),
-      );
-    },
+    lock: (topic, generation, holder) => takeLock(redis, redisKey(topic, generation, 'lock'), holder, lockMs, counted),
     isLocked: async (topic, generation) =>
       (await counted('GET', () => redis.get(redisKey(topic, generation, 'lock')))) !== null,
     release: (topic, generation, holder) => releaseLock(redis, redisKey(topic, generation, 'lock'), holder, counted),

@@ -75,30 +75,28 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
   const indexKey = `mig:watches:${namespace}`;
   const keyOf = (id: string) => `mig:watch:${namespace}:${id}`;
   const lockKeyOf = (id: string) => `${keyOf(id)}:lock`;
-  const run = <T>(command: string, key: string, send: () => Promise<T>): Promise<T> =>
-    countFaults(telemetry, command, () => replacingOtherType(redis, key, send)).catch(() => {
-      throw new UpstreamUnavailable('The store of watches is not available');
-    });
-
   const runOn =
     (key: string) =>
-    <T>(command: string, send: () => Promise<T>) =>
-      run(command, key, send);
+    <T>(command: string, send: () => Promise<T>): Promise<T> =>
+      countFaults(telemetry, command, () => replacingOtherType(redis, key, send)).catch(() => {
+        throw new UpstreamUnavailable('The store of watches is not available');
+      });
+  const runOnIndex = runOn(indexKey);
 
   return {
     async leases() {
-      const found = Object.entries(await run('HGETALL', indexKey, () => redis.hgetall(indexKey)));
+      const found = Object.entries(await runOnIndex('HGETALL', () => redis.hgetall(indexKey)));
       const leases = found.map(([id, text]) => {
         const [team = '', owner = '', lease = '', until = ''] = text.split(' ');
         return [id, { team, owner, lease, until: Number(until) }] as const;
       });
       const now = timeNow();
       const old = leases.flatMap(([id, { until }]) => (until > now - keptMs ? [] : id));
-      if (old.length > 0) await run('HDEL', indexKey, () => redis.hdel(indexKey, ...old));
+      if (old.length > 0) await runOnIndex('HDEL', () => redis.hdel(indexKey, ...old));
       return new Map(leases.filter(([, { until }]) => until > now));
     },
     async get(id) {
-      const sealed = await run('HGET', keyOf(id), () => redis.hget(keyOf(id), 'sealed'));
+      const sealed = await runOn(keyOf(id))('HGET', () => redis.hget(keyOf(id), 'sealed'));
       // The seal vouches for what it holds.
       const content = (await sealer.open(sealed ?? '').catch(() => undefined)) as Sealed | undefined;
       if (content?.for !== keyOf(id)) return undefined;
@@ -113,20 +111,20 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
       const content: Sealed = { for: keyOf(id), json: JSON.stringify(watch), secret: watch.credential.secret.reveal() };
       const sealed = await sealer.seal(content, leftMs);
       const values = [before, lease, sealed, leftMs];
-      const stored = await run('EVAL', keyOf(id), () => redis.eval(putScript, 1, keyOf(id), ...values));
+      const stored = await runOn(keyOf(id))('EVAL', () => redis.eval(putScript, 1, keyOf(id), ...values));
       if (stored !== 1) return false;
       // Before others know of it: who has begun it knows that nothing was missed.
       if (before === '') await this.lock(id);
       if (before !== lease)
-        await run('HSET', indexKey, () => redis.hset(indexKey, id, `${team} ${owner} ${lease} ${until}`));
+        await runOnIndex('HSET', () => redis.hset(indexKey, id, `${team} ${owner} ${lease} ${until}`));
       return true;
     },
     async remove(id) {
-      await run('HDEL', indexKey, () => redis.hdel(indexKey, id));
-      await run('UNLINK', keyOf(id), () => redis.unlink(keyOf(id)));
+      await runOnIndex('HDEL', () => redis.hdel(indexKey, id));
+      await runOn(keyOf(id))('UNLINK', () => redis.unlink(keyOf(id)));
     },
     async lock(id) {
-      if (await run('EXISTS', keyOf(id), () => redis.exists(keyOf(id))))
+      if (await runOn(keyOf(id))('EXISTS', () => redis.exists(keyOf(id))))
         return takeLock(redis, lockKeyOf(id), holder, lockMs, runOn(lockKeyOf(id)));
       // Redis has evicted it: what nobody can renew or stop has ended.
       await this.remove(id);

@@ -23,8 +23,7 @@ let schema: GraphQLSchema | undefined;
 
 /** Combines the SDL and the resolvers of all domains into an executable schema. All gateways of a process share it. */
 export function createSchema(): GraphQLSchema {
-  if (schema !== undefined) return schema;
-  const built = makeExecutableSchema({
+  schema ??= makeExecutableSchema({
     typeDefs: readTypeDefs(),
     resolvers: [
       scalars,
@@ -39,6 +38,5 @@ export function createSchema(): GraphQLSchema {
     ],
     resolverValidationOptions: { requireResolversToMatchSchema: 'error' },
   });
-  schema = built;
-  return built;
+  return schema;
 }

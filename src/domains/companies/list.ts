@@ -47,17 +47,11 @@ export const companiesByDomain = oncePerValue(
     new Map(companies.map(company => [domainKey(company.domain), company])),
 );
 
-/** An operation that uses a variable in several places passes the same filter to each. */
-const preparedFilters = new WeakMap<CompanyFilter, ReturnType<typeof prepare>>();
-
-/** Prepares a filter. @throws BadUserInput that names the member of the argument: `filter.search`. */
-export function preparedFilter(filter: CompanyFilter, argument: string) {
-  const prepared = preparedFilters.get(filter) ?? prepare(filter, argument);
-  preparedFilters.set(filter, prepared);
-  return prepared;
-}
-
-function prepare(filter: CompanyFilter, argument: string) {
+/**
+ * Prepares a filter. An operation that uses a variable in several places passes the same filter to each.
+ * @throws BadUserInput that names the member of the argument: `filter.search`.
+ */
+export const preparedFilter = oncePerValue((filter: CompanyFilter, argument: string) => {
   const setOf = (
     member: 'domains' | 'operatesIn' | 'naics' | 'dunsNumbers',
     keyOf: (value: string) => string,
@@ -97,7 +91,7 @@ function prepare(filter: CompanyFilter, argument: string) {
     /** The companies that match, in the order of the list. One pass with a few look-ups per company, however long the filter is. */
     from: (companies: Companies): Companies => companies.filter(matches),
   };
-}
+});
 
 /** The ends of a range; null for an open one. */
 type Ends = readonly [min: number | null, max: number | null];

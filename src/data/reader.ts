@@ -42,21 +42,10 @@ export const cachedFor = (seconds: number, absent = 0): Lifetime => ({
 });
 
 /** The request to an endpoint. @param id what the path names. */
-export const requestTo = (
-  { family, version, lifetime, address, method, argument, bounds, idMember }: ServiceEndpoint,
-  path: string,
-  id?: string,
-) => ({
-  // Each by its name: a copy of what is left takes longer than the look-up of its key.
-  family,
-  version,
-  lifetime,
-  address,
-  method,
-  argument,
-  bounds,
+export const requestTo = (endpoint: ServiceEndpoint, path: string, id?: string) => ({
+  ...endpoint,
   path,
-  record: id === undefined || idMember === undefined ? undefined : { id, member: idMember },
+  record: id === undefined || endpoint.idMember === undefined ? undefined : { id, member: endpoint.idMember },
   safe: true as const,
 });
 

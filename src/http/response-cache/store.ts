@@ -127,8 +127,8 @@ export interface CachedResponse extends Readonly<z.output<typeof head>> {
   readonly body: readonly Buffer[];
   /** In bytes. */
   readonly length: number;
-  /** The body in each encoding that a client has needed. A promise until it is compressed, so that clients that ask at the same time share the work. */
-  readonly compressed: Partial<Record<Encoding, MaybePromise<Buffer>>>;
+  /** The body in each encoding that a client has needed. Clients that ask at the same time share the work. */
+  readonly compressed: Partial<Record<Encoding, Promise<Buffer>>>;
 }
 
 /** An execution in flight. Equal requests of its scope may wait for its result. */
@@ -185,16 +185,10 @@ function compressedBody({ body, length, compressed }: CachedResponse, request: I
   const accepted = preferred.filter(each => acceptedPatterns[each].test(String(request['accept-encoding'] ?? '')));
   const encoding = accepted.find(each => compressed[each] !== undefined) ?? accepted[0];
   if (encoding === undefined) return undefined;
-  compressed[encoding] ??= compress(body, encoding).then(
-    bytes => {
-      compressed[encoding] = bytes;
-      return bytes;
-    },
-    error => {
-      delete compressed[encoding];
-      throw error;
-    },
-  );
+  compressed[encoding] ??= compress(body, encoding).catch(error => {
+    delete compressed[encoding];
+    throw error;
+  });
   return { encoding, bytes: compressed[encoding] };
 }
 

@@ -139,13 +139,18 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works' | 
  * Follows a request until its response is closed, also where the connection is lost while the response waits behind another: there, Node 20 does not emit
  * `close`. Returns whether the client is there to be answered. A connection that sends far more requests than its bound is destroyed.
  */
-export function followRequest({ request, response }: RequestState): boolean {
-  response.on('close', onClose);
+export function followRequest(state: RequestState): boolean {
+  const { request, response } = state;
   // No one reads its body, which Node would parse for as long as it arrives.
   if (request.method !== 'POST' && hasBody(request.headers)) response.shouldKeepAlive = false;
   const { socket } = request;
   const { unanswered = [] } = clientConnectionOf(socket) ?? {};
   unanswered.push(response);
+  response.on('close', () => {
+    const index = unanswered.indexOf(response);
+    if (index !== -1) unanswered.splice(index, 1);
+    state.close();
+  });
   if (unanswered.length > 2 * maxUnanswered) socket.destroy();
   // Node parses a chunk to its end, even after the connection was destroyed.
   return !socket.destroyed;
@@ -154,14 +159,6 @@ export function followRequest({ request, response }: RequestState): boolean {
 /** Whether a connection has more unanswered requests than one may have. */
 export const isOverBound = (socket: Socket): boolean =>
   (clientConnectionOf(socket)?.unanswered.length ?? 0) > maxUnanswered;
-
-/** `this`: the response. One function for all, since every request has it. */
-function onClose(this: ServerResponse): void {
-  const unanswered = clientConnectionOf(this.req.socket)?.unanswered ?? [];
-  const index = unanswered.indexOf(this);
-  if (index !== -1) unanswered.splice(index, 1);
-  stateOf(this.req).close();
-}
 
 function sweep(open: ReadonlySet<ClientConnection>): void {
   for (const connection of open) {

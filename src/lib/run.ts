@@ -82,9 +82,7 @@ export function oncePerValue<V extends object, T, Given = void>(
 export function oncePerText<T>(make: (text: string) => T): (text: string) => T {
   const made = new Map<string, T>();
   return text => {
-    const known = made.get(text);
-    if (known !== undefined) return known;
-    const result = make(text);
+    const result = made.get(text) ?? make(text);
     made.set(text, result);
     return result;
   };
@@ -114,19 +112,14 @@ let queuedSince: number | undefined;
  * Runs a piece of work: now, or in a later turn of the event loop if such work has already taken 10 ms of this turn. Other requests are
  * then handled in between.
  * @param client whose work it is: clients take turns.
- * @param subject is given to the work, so that a frequent kind of work needs no closure.
  */
-export function runYielding<T, S = undefined>(
-  client: string | undefined,
-  work: (subject: S) => T,
-  subject: S = undefined as S,
-): MaybePromise<T> {
-  if (spentMs < maxMs && queuedSince === undefined) return timed(work, subject);
+export function runYielding<T>(client: string | undefined, work: () => T): MaybePromise<T> {
+  if (spentMs < maxMs && queuedSince === undefined) return timed(work);
   queuedSince ??= performance.now();
   return new Promise((resolve, reject) => {
     waiting.add(client, () => {
       try {
-        resolve(timed(work, subject));
+        resolve(timed(work));
       } catch (error) {
         reject(error);
       }
@@ -137,12 +130,12 @@ export function runYielding<T, S = undefined>(
 /** For how long some work has been waiting for a later turn without a pause, in milliseconds. */
 export const standingQueueMs = (): number => (queuedSince === undefined ? 0 : performance.now() - queuedSince);
 
-function timed<T, S>(work: (subject: S) => T, subject: S): T {
+function timed<T>(work: () => T): T {
   if (!isScheduled) setImmediate(nextTurn);
   isScheduled = true;
   const startedAt = performance.now();
   try {
-    return work(subject);
+    return work();
   } finally {
     spentMs += performance.now() - startedAt;
   }

@@ -80,8 +80,8 @@ const queued: State = { name: 'queued' };
 const ended: State = { name: 'ended' };
 
 /**
- * One call of a batch: it waits in the bulkhead, passes the breaker, and is sent, up to two times. The wire reports to it; no promise, closure or signal
- * is made for a call.
+ * One call of a batch: it waits in the bulkhead, passes the breaker, and is sent, up to two times. The wire reports to it; no promise or signal is made
+ * for a call.
  */
 export class Call<T> implements Waiter, ExchangeListener {
   readonly #batch: Batch<T>;
@@ -178,8 +178,8 @@ export class Call<T> implements Waiter, ExchangeListener {
       target.breaker.leave(state.isTrial, undefined, now);
       this.#state = { name: 'reading', exchange: state.exchange, reply };
       // The outcome of a write does not wait.
-      if (this.#request.safe) void runYielding(this.client, Call.#read, this as Call<unknown>);
-      else Call.#read(this);
+      if (this.#request.safe) void runYielding(this.client, () => this.#read());
+      else this.#read();
       return;
     }
     state.exchange.release();
@@ -191,28 +191,28 @@ export class Call<T> implements Waiter, ExchangeListener {
   }
 
   /** It is the turn of the reply to be read. */
-  static #read<T>(call: Call<T>): void {
-    const state = call.#state;
+  #read(): void {
+    const state = this.#state;
     if (state.name !== 'reading') return;
-    const { read } = call.#batch.calls;
-    call.#state = ended;
-    call.#batch.leave();
+    const { read } = this.#batch.calls;
+    this.#state = ended;
+    this.#batch.leave();
     state.exchange.release();
-    call.#target.origin.bulkhead.leave();
+    this.#target.origin.bulkhead.leave();
     let value: MaybePromise<T>;
     try {
-      value = read(call.#index, state.reply);
+      value = read(this.#index, state.reply);
     } catch (error) {
-      call.#failToRead(error);
+      this.#failToRead(error);
       return;
     }
     if (value instanceof Promise) {
       value.then(
-        result => call.#succeed(result),
-        error => call.#failToRead(error),
+        result => this.#succeed(result),
+        error => this.#failToRead(error),
       );
     } else {
-      call.#succeed(value);
+      this.#succeed(value);
     }
   }
 

@@ -62,11 +62,8 @@ export function createRateLimits(
   ): MaybePromise<Verdict | undefined> {
     if (key === undefined || limit === 0) return undefined;
     const name = `${what} ${limit}`;
-    let counter = counters.get(name);
-    if (counter === undefined) {
-      counter = createCounter(`mig:rate:${what}`, limit, redis, telemetry);
-      counters.set(name, counter);
-    }
+    const counter = counters.get(name) ?? createCounter(`mig:rate:${what}`, limit, redis, telemetry);
+    counters.set(name, counter);
     return counter(key, what !== 'scope' || acceptedScopes.has(key as Scope));
   }
 

@@ -3,10 +3,11 @@ import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import { inspect } from 'node:util';
 import type { start } from './app.js';
-import { onSignal } from './lib/signals.js';
 
 /** Undefined while the gateway starts. */
 let gateway: Awaited<ReturnType<typeof start>> | undefined;
+/** For so long, a signal that comes again is that of the same stop: npm and a shell send it to the process and to its group. In milliseconds. */
+const repeatMs = 5_000;
 /** Whether a SIGHUP came while the gateway was starting. It may have read the old files by then. */
 let reloads = false;
 
@@ -36,6 +37,20 @@ process.removeAllListeners('warning').on('warning', warning => void report('warn
 const app = await import('./app.js');
 gateway = await app.start(process.env);
 if (reloads) gateway.reload();
+
+/** Calls `stop` at the first signal. The same signal again changes nothing; after five seconds, it ends the process at once. */
+function onSignal(signal: 'SIGINT' | 'SIGTERM', stop: () => void): void {
+  let firstAt: number | undefined;
+  process.on(signal, async () => {
+    if (firstAt === undefined) {
+      firstAt = performance.now();
+      stop();
+    } else if (performance.now() - firstAt >= repeatMs) {
+      const { exit } = await import('./lib/output.js');
+      await exit(128 + constants.signals[signal]);
+    }
+  });
+}
 
 /** Closes the gateway after the notice and its running requests. While it still starts, the process exits at once, with the status that shells use for a signal. */
 async function end(signal: NodeJS.Signals, noticeMs = 0, status = 0): Promise<void> {

@@ -82,11 +82,10 @@ function createPipeline(deps: ServerDeps, sdl: string) {
   const { operations, allowMutations } = config.mcp;
   const tools =
     operations === undefined ? undefined : readToolOperations(operations, { schema, documentChecks, allowMutations });
-  const isPrepared = prepareTrustedDocuments({
-    manifest: config.persistedDocuments.mode === 'off' ? undefined : documents,
-    documentChecks,
-    warn: line => log.warn(line),
-  });
+  const isPrepared =
+    config.persistedDocuments.mode === 'off'
+      ? () => true
+      : prepareTrustedDocuments(documents, documentChecks, line => log.warn(line));
   const limits = createRateLimits(config.rateLimits, shared?.redis, telemetry, acceptedScopes);
   const clients = createClients({ ...parts, redis: shared?.redis, limits });
   const requestAdmission = createRequestAdmission({ ...parts, authentication, limits, clients });

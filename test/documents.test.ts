@@ -174,7 +174,7 @@ describe('the documents of the operator', () => {
     const manifest = new Reloadable<Manifest>(() => manifestOf(texts()));
     const documentChecks = checksOver(schema, createTrustedDocuments('only', manifest));
     const parsed = jest.spyOn(documentChecks, 'parse');
-    const isPrepared = prepareTrustedDocuments({ manifest, documentChecks, warn() {} });
+    const isPrepared = prepareTrustedDocuments(manifest, documentChecks, () => {});
     return { manifest, read: (text: string) => documentChecks.read('client', text), parsed, isPrepared };
   }
 

@@ -6,24 +6,20 @@ import { operationsNamedIn } from '../observability/operation-info.js';
 import type { DocumentChecks } from './limits/document-checks.js';
 import type { Manifest } from './limits/documents.js';
 
-interface TrustedDocumentsDeps {
-  /** Undefined: none is trusted. */
-  readonly manifest: Reloadable<Manifest> | undefined;
-  readonly documentChecks: Pick<DocumentChecks, 'parse' | 'keep'>;
-  /** Receives one line for each trusted document that cannot be executed. */
-  readonly warn: (line: string) => void;
-}
-
 /** Whose turn it is. */
 const operator = 'operator';
 
 /**
  * Reads the trusted documents, which takes longest in their first execution. It begins at once, and again after each reload, in pieces between which the
  * gateway answers requests.
+ * @param warn receives one line for each trusted document that cannot be executed.
  * @returns whether those of the start are read.
  */
-export function prepareTrustedDocuments({ manifest, documentChecks, warn }: TrustedDocumentsDeps): () => boolean {
-  if (manifest === undefined) return () => true;
+export function prepareTrustedDocuments(
+  manifest: Reloadable<Manifest>,
+  documentChecks: Pick<DocumentChecks, 'parse' | 'keep'>,
+  warn: (line: string) => void,
+): () => boolean {
   let isPrepared = false;
   let prepared: ReadonlyMap<string, DocumentNode> = new Map();
 

@@ -20,7 +20,7 @@ import { createUpstream } from './data/upstream/upstream.js';
 import { watchedJob } from './domains/discovery/feed.js';
 import { createEventsClient } from './domains/events/client.js';
 import { createFeedLimits, watchedEvents } from './domains/events/feed.js';
-import { type ExportsSeams, openExports } from './domains/exports/exports.js';
+import { type ExportsDeps, openExports } from './domains/exports/exports.js';
 import { createSignInAttempts } from './domains/sessions/attempts.js';
 import { createRevocations } from './domains/sessions/revocations.js';
 import { createSessions } from './domains/sessions/sessions.js';
@@ -37,7 +37,7 @@ import { createWarnings } from './observability/warnings.js';
 import { createSchema } from './schema.js';
 
 /** What a test may replace of the outside world. */
-export interface BaseSeams extends ExportsSeams {
+export interface BaseSeams extends Pick<ExportsDeps, 'resolve'> {
   /** The HTTP connection to the service. */
   readonly wire?: Dispatcher;
   readonly memory?: MemoryBounds;
@@ -98,7 +98,7 @@ export async function createComponents({ config, log, teams, telemetry, tracing,
   const intervalMs = config.pollIntervalMs;
   const polling = createPolling(shared, { intervalMs, telemetry, acceptedScopes, budget });
   const report = (error: unknown) => log.error({ err: error }, 'The outcome of an export could not be recorded');
-  const exports = await openExports(config, { redis: patientRedis, signer, sealer, telemetry, report }, seams);
+  const exports = await openExports(config, { ...seams, redis: patientRedis, signer, sealer, telemetry, report });
   const scopeOf = createScoper(config.sessionSecrets[0]);
   const watches = new Watches({
     store: shared && patientRedis ? redisWatchStore({ ...shared, redis: patientRedis }, sealer) : localWatchStore(),

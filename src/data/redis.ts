@@ -249,12 +249,8 @@ export async function firstContact(client: RedisClient): Promise<void> {
 /** Connects for a command that an operator runs. @throws Error with a line that says why it cannot, and what was not done: `nothing was purged`. */
 export async function connectForCommand(urls: readonly Secret[], undone: string): Promise<RedisClient> {
   let failure = new Error('No answer');
-  const redis = connectRedis(
-    urls.map(url => url.reveal()),
-    error => {
-      failure = error;
-    },
-  );
+  const addresses = urls.map(url => url.reveal());
+  const redis = connectRedis(addresses, error => (failure = error));
   await firstContact(redis);
   if (redis.status === 'ready') return redis;
   redis.disconnect();

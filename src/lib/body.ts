@@ -100,11 +100,11 @@ export async function* utf8Pieces(body: Buffer, headers: Headers): AsyncGenerato
 const pieceBytes = 64 * 1024;
 
 async function* withoutContentEncoding(body: Buffer, headers: Headers): AsyncGenerator<Buffer> {
-  const encodings = String(headers['content-encoding'] ?? '').toLowerCase();
-  const encoding = encodings
-    .split(/[\s,]+/)
-    .filter(each => each !== '' && each !== 'identity')
-    .join();
+  const encodings =
+    String(headers['content-encoding'] ?? '')
+      .toLowerCase()
+      .match(/[^\s,]+/g) ?? [];
+  const encoding = encodings.filter(each => each !== 'identity').join();
   if (body.length === 0 || encoding === '') {
     for (let at = 0; at < body.length; at += pieceBytes) {
       yield body.subarray(at, at + pieceBytes);

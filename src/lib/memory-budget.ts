@@ -58,7 +58,8 @@ export class MemoryBudget {
   readonly #onFull: () => void;
   readonly #heapShare: () => number;
   readonly #isAccepted: (scope: string) => boolean;
-  #held = 0;
+  /** In bytes, of all claims. */
+  held = 0;
   #sampledAt = 0;
   #fullSamples = 0;
 
@@ -79,11 +80,6 @@ export class MemoryBudget {
     this.#heapShare = heapShare;
   }
 
-  /** In bytes, of all claims. */
-  get held(): number {
-    return this.#held;
-  }
-
   /** Whether this process must not start anything new. */
   get isNearlyFull(): boolean {
     const now = performance.now();
@@ -91,7 +87,7 @@ export class MemoryBudget {
       this.#sampledAt = now;
       this.#fullSamples = this.#heapShare() > fullHeap ? this.#fullSamples + 1 : 0;
     }
-    return this.#fullSamples >= samplesInARow || this.#held > this.bounds.total * nearlyFull;
+    return this.#fullSamples >= samplesInARow || this.held > this.bounds.total * nearlyFull;
   }
 
   /**
@@ -106,7 +102,7 @@ export class MemoryBudget {
   /** How many bytes more an owner may keep for later: half of what it may hold, and of all, is for what is done now. */
   roomToKeep(owner: string): number {
     const { total, perOwner } = this.bounds;
-    return Math.min(total / 2 - this.#held, perOwner / 2 - (this.owners.get(owner) ?? 0));
+    return Math.min(total / 2 - this.held, perOwner / 2 - (this.owners.get(owner) ?? 0));
   }
 
   /** A new claim, which counts nothing yet. */
@@ -122,7 +118,7 @@ export class MemoryBudget {
 
   /** Changes the bytes of an owner. @param by negative where it gives some back. @param mustFit whether growth needs room. @throws Overloaded, RateLimited */
   change(owner: string, by: number, mustFit: boolean): void {
-    const total = this.#held + by;
+    const total = this.held + by;
     const owned = (this.owners.get(owner) ?? 0) + by;
     if (mustFit && by > 0) {
       if (total > this.bounds.total) {
@@ -131,7 +127,7 @@ export class MemoryBudget {
       }
       if (owned > this.bounds.perOwner) throw tooMuch();
     }
-    this.#held = total;
+    this.held = total;
     if (owned === 0) this.owners.delete(owner);
     else this.owners.set(owner, owned);
   }

@@ -51,12 +51,7 @@ const addressesOf = (texts: readonly string[]): Addresses =>
 function linesOf(file: string): readonly (readonly string[])[] {
   try {
     const lines = readFileSync(file, 'utf8').split('\n');
-    return lines.map(line =>
-      line
-        .replace(/[#;].*/, '')
-        .split(/\s+/)
-        .filter(Boolean),
-    );
+    return lines.map(line => line.replace(/[#;].*/, '').match(/\S+/g) ?? []);
   } catch {
     return [];
   }

@@ -28,13 +28,7 @@ export { checkFileStore } from './file-store.js';
 /** Lives as long as the process. */
 export type Exports = Awaited<ReturnType<typeof openExports>>;
 
-/** What a test may replace of the outside world. */
-export interface ExportsSeams {
-  /** Resolves the names of endpoints. */
-  readonly resolve?: Resolve;
-}
-
-interface ExportsDeps {
+export interface ExportsDeps {
   /** Undefined: a file in `DATA_DIR` takes its place. */
   readonly redis: RedisClient | undefined;
   readonly signer: Signer;
@@ -42,13 +36,14 @@ interface ExportsDeps {
   readonly telemetry: Telemetry;
   /** Reports an outcome that could not be recorded. */
   readonly report: (error: unknown) => void;
+  /** Resolves the names of endpoints. */
+  readonly resolve?: Resolve | undefined;
 }
 
 /** @throws ConfigurationError if there is no Redis, and the file cannot be used. */
 export async function openExports(
   { exports: { allowPrivateAddresses = false, httpsOnly }, dataDir, isSecretSet }: Config,
-  { redis, signer, sealer, telemetry, report }: ExportsDeps,
-  { resolve = resolveName }: ExportsSeams,
+  { redis, signer, sealer, telemetry, report, resolve = resolveName }: ExportsDeps,
 ) {
   const texts = redis === undefined ? await openFileStore(dataDir, telemetry) : createRedisStore(redis, telemetry);
   const store = createTeamStore(texts, signer, telemetry, redis === undefined && !isSecretSet);

@@ -1,4 +1,4 @@
-// Finds the credential of a request or a connection, and the identity that follows from it.
+// Finds the credential of a request or a connection, and the identity that follows from it; sets and clears the cookie of a session.
 import type { IncomingMessage } from 'node:http';
 import { parse as parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -16,7 +16,6 @@ import { type RequestState, stateOf } from './request-state.js';
 
 const sealedCookie = 'mig_session';
 
-/** Finds the client of a request or connection, and sets and clears its session's cookie. */
 export type Authentication = ReturnType<typeof createAuthentication>;
 
 /** The client of a connection. */

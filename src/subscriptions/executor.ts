@@ -40,7 +40,6 @@ export interface Failure {
   readonly outcome: string;
 }
 
-/** Executes operations by the rules of the GraphQL route: the same masking, response metadata and deadline. */
 export type Executor = ReturnType<typeof createExecutor>;
 
 /** So often is an operation in memory: as it was sent, and in what is polled for it. */
@@ -113,7 +112,7 @@ function createExecution(deps: ExecutorDeps) {
   return { mask, execute };
 }
 
-/** See `Executor`. */
+/** Executes operations by the rules of the GraphQL route: the same masking, response metadata and deadline. */
 export function createExecutor(deps: ExecutorDeps) {
   const { mask, execute } = createExecution(deps);
   const claims = createHeldClaims(deps.budget);

@@ -31,7 +31,6 @@ export interface Listener {
   room(): Promise<void>;
 }
 
-/** See `createSharedExecution`. */
 export type SharedExecution = ReturnType<typeof createSharedExecution>;
 
 interface SharedExecutionDeps {

@@ -59,7 +59,6 @@ interface OpenConnection {
   leave(): void;
 }
 
-/** What the transports share: connections are counted here, and equal subscriptions meet. */
 export class Subscriptions {
   readonly deps: SubscriptionsDeps;
   /** Whether the gateway ends: then each connection that opens leaves at once. */

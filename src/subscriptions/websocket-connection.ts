@@ -1,4 +1,4 @@
-// One WebSocket of a client: its messages, its operations, and its end.
+// One WebSocket of a client: the server's side of graphql-transport-ws, and the operations that run on it.
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Credential } from '../auth/credentials.js';
@@ -27,7 +27,6 @@ import { WebSocketInput } from './websocket-input.js';
 /** How long the client may take to close its side. */
 const closingMs = 2_000;
 
-/** One WebSocket: the server's side of graphql-transport-ws, and the operations that run on it. */
 export class WebSocketConnection implements OperationHost, Outlet {
   readonly transport = 'websocket';
   readonly input: WebSocketInput;

@@ -1,4 +1,4 @@
-// What a client sends on one WebSocket: counted while it arrives, then handled in turns.
+// What a client sends on one WebSocket: counted while it arrives, then handled in turns. Knows whether the client is still there.
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { bytesTaken } from '../http/connections.js';
@@ -32,7 +32,6 @@ interface MessageHandler {
   close(code: number, reason: string): void;
 }
 
-/** What a client sends on one WebSocket: counted while it arrives, then handled in turns. Knows whether the client is still there. */
 export class WebSocketInput {
   readonly #socket: WebSocket;
   readonly #raw: Socket;

@@ -20,7 +20,6 @@ import { redisPollStore } from './redis-poll-store.js';
 import type { Snapshot } from './state-message.js';
 import type { TopicSubscription } from './topic.js';
 
-/** Watches what the service does not push, with one poller for each scope and key in the whole fleet. */
 export type Polling = ReturnType<typeof createPolling>;
 
 /** How many different things one scope may watch through this process. Each costs one call per interval. */

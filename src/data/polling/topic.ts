@@ -1,4 +1,4 @@
-// The newest value of something that changes, and who listens.
+// The newest value of something that changes, and its listeners in this process.
 /** The values that a subscription delivers, for all clients that share it. */
 export interface Feed<T> extends AsyncIterable<T> {
   /** Whether each value is a whole state, which replaces the one before it. */
@@ -77,7 +77,6 @@ export class TopicSubscription<T> implements Feed<T> {
   }
 }
 
-/** The newest value of something that changes, and its listeners in this process. */
 export class Topic<T> {
   /** What later listeners get first. Current listeners get only what is published. */
   newest: T | undefined;

@@ -36,7 +36,6 @@ import type { EventWindowWithCursor } from './loaders.js';
 import { type Event, type EventExtras, highestScore, impactOn, newestVersions, type Observation } from './model.js';
 import type { EventUpdate } from './updates.js';
 
-/** The fields of the events monitor. */
 export const eventsResolvers: Resolvers = {
   Query: {
     async events(_, args, context, info) {

@@ -20,7 +20,6 @@ const maxNameLength = 255;
 const maxDescriptionLength = 1_024;
 const maxEmailLength = 320;
 
-/** The endpoints of the client's team, and the exports to them. */
 export const exportsResolvers: Resolvers = {
   Query: {
     exportEndpoints: async (_, __, context) => (await stateOf(context)).endpoints,

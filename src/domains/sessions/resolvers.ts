@@ -1,4 +1,4 @@
-// The fields of the client that made the request, and of its session.
+// The fields of the client that made the request, and how sessions start and end.
 import type { Credential } from '../../auth/credentials.js';
 import type { Context } from '../../context.js';
 import { BadUserInput, Forbidden } from '../../errors.js';
@@ -11,7 +11,6 @@ import { embedSessionWrite } from './client.js';
 const maxEmailLength = 320;
 const maxPasswordLength = 1_024;
 
-/** The client that made the request, and how sessions start and end. */
 export const sessionsResolvers: Resolvers = {
   Query: {
     viewer: (_, __, { credentialIfAny, teams }) =>

@@ -7,7 +7,6 @@ import type { Secret } from '../../config/values.js';
 import type { Lifecycle } from '../../lib/lifecycle.js';
 import type { Clients } from '../limits/clients.js';
 
-/** What an operator sees and changes at `ADMIN_PORT`. */
 export interface AdminTarget {
   /** What changes something must carry `adminToken`; undefined: nothing can be changed. */
   readonly config: Config;

@@ -24,7 +24,6 @@ const keyHeaders = ['content-type', 'origin', 'apollo-require-preflight', 'x-apo
 /** In bytes. A longer body is not looked up: that costs more than it is likely to save. */
 const maxKeyLength = 64 * 1024;
 
-/** A cache of whole responses, used before a request is parsed. */
 export type ResponseCache = ReturnType<typeof createResponseCache>;
 
 interface ResponseCacheDeps {
@@ -83,7 +82,7 @@ function createSender(budget: MemoryBudget) {
   };
 }
 
-/** The response cache of `/graphql`. */
+/** The cache of whole responses of `/graphql`, used before a request is parsed. */
 export function createResponseCache(deps: ResponseCacheDeps) {
   const { store, version, generations, telemetry, acceptedScopes, budget } = deps;
   /** It changes with each purge of the scope, too. */

@@ -142,7 +142,6 @@ export class Context {
   }
 }
 
-/** Those of each domain, over one reader. */
 function createLoaders(components: Components, auth: RequestAuth) {
   const reader = createReader(components, auth);
   return {

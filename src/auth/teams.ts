@@ -174,7 +174,6 @@ function memberOf(credential: Credential): string | undefined {
   return credential.kind === kind ? member : undefined;
 }
 
-/** The storage key of a team that a file names. */
 const listedKey = (name: string) => `name:${name}` as TeamKey;
 
 /** How a line of the log names a team: as the file does, or, as `loggedMember`, by the API key that is its only member. */

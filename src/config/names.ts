@@ -1,4 +1,3 @@
-/** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The value of a variable. An empty one counts as absent. */

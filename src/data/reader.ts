@@ -83,7 +83,6 @@ export function marketRead<T>(
 /** Reads for one request, and lives as long as that request. */
 export type Reader = ReturnType<typeof createReader>;
 
-/** What a reader or a writer needs from the process. */
 export interface ReaderDeps {
   readonly upstream: Upstream;
   readonly cache: Cache;

@@ -12,7 +12,6 @@ import type { Attributes } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { closed, failedCommand, failureInWords } from '../observability/warnings.js';
 
-/** One Redis, or a Cluster of them. */
 export type RedisClient = Redis | Cluster;
 
 /**

@@ -18,7 +18,6 @@ const sealedCookie = 'mig_session';
 
 export type Authentication = ReturnType<typeof createAuthentication>;
 
-/** The client of a connection. */
 export interface Identity {
   readonly credential: Credential;
   readonly scope: Scope;

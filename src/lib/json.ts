@@ -15,7 +15,6 @@ const closingBrace = byteOf('}');
 const space = byteOf(' ');
 const otherSpaces: readonly number[] = ['\n', '\r', '\t'].map(byteOf);
 
-/** What a JSON text may hold. */
 export interface JsonBounds {
   /** Bytes of one string. */
   readonly text: number;

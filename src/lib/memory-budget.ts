@@ -53,7 +53,6 @@ const bytesOfObject = oncePerValue((value: object) => bytesOfValue(value));
  */
 export class MemoryBudget {
   readonly bounds: MemoryBounds;
-  /** How many bytes each owner holds. */
   readonly owners = new Map<string, number>();
   readonly #onFull: () => void;
   readonly #heapShare: () => number;

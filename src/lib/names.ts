@@ -22,7 +22,6 @@ const nameMs = 5_000;
 /** How long new addresses are waited for, before the last ones are used. */
 const patienceMs = 250;
 
-/** What each name had last. */
 const last = new LRUCache<string, Addresses>({ max: 1_000 });
 const running = new Map<string, Promise<Addresses>>();
 

@@ -27,7 +27,6 @@ export function createProxyHeaders(trustProxy: boolean | readonly string[]) {
   const forwarded = ({ headers, socket }: IncomingMessage, name: string) =>
     trusts(socket.remoteAddress ?? '', 0) ? headers[name]?.toString().split(',').at(-1)?.trim() : undefined;
   return {
-    /** Whether a trusted proxy has sent the request. */
     isFromProxy: ({ socket }: IncomingMessage): boolean => trusts(socket.remoteAddress ?? '', 0),
     /** The client's network address; that of the proxy, where the header has no valid one. */
     addressOf(request: IncomingMessage): string {

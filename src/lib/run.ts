@@ -5,7 +5,6 @@ class FairQueue<T> {
   readonly #itemsInTurn: number;
   /** The items by client. The client whose turn it is comes first. */
   readonly #queues = new Map<string | undefined, Set<T>>();
-  /** How many items there are. */
   size = 0;
   /** Whose turn it was when an item was last taken, and how many items of this turn have been taken. */
   #turn: string | undefined;
@@ -180,7 +179,6 @@ export class BulkheadFull extends Error {
   override readonly name = 'BulkheadFull';
 }
 
-/** Waits for a slot. */
 export interface Waiter {
   /** Whose work it is: clients take turns. Undefined where all of it is for one. */
   readonly client?: string | undefined;
@@ -222,7 +220,6 @@ export class Bulkhead {
     return this.#waiting.remove(waiter.client, waiter);
   }
 
-  /** Gives a slot back. */
   leave(): void {
     if (this.#waiting.size === 0) {
       this.#freeSlots += 1;

@@ -42,11 +42,9 @@ export interface Tracing {
   begin(kind: SpanKind): Span;
   /** Begins the span of a request. @param headers may continue a client's trace. @param decides whether they also decide that it is exported, or not. */
   beginRequest(headers: Readonly<Record<string, string | string[] | undefined>>, decides: boolean): Span;
-  /** Exports the remaining spans. */
   close(): Promise<void>;
 }
 
-/** How operations arrive. */
 export type Transport = 'http' | 'websocket' | 'sse' | 'multipart' | 'mcp';
 
 /** What logs, metrics and traces say about one operation: a request, an operation on a connection, or a poll. */
@@ -101,7 +99,6 @@ export function outcomeOfErrors(errors: readonly GraphQLFormattedError[] | undef
   return errors?.[0] === undefined ? 'ok' : String(errors[0].extensions?.code);
 }
 
-/** The program that a client says it is. */
 export interface ClientApp {
   readonly name: string;
   readonly version: string | undefined;

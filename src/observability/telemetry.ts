@@ -102,7 +102,6 @@ function createMeters({ counter, counting, gauge, histogram, readGauge }: Metric
   };
 }
 
-/** Creates the functions that count events. */
 export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
   const { requests, requestTimes, clientRequests, deprecatedUses, calls, lookups, ...meters } = createMeters(metrics);
   /** Nothing but the time without another refusal tells that it is over. */
@@ -189,7 +188,6 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     },
     listeners: (transport: Exclude<Transport, 'http'>, change: 1 | -1) => meters.listeners.inc({ transport }, change),
     exported: meters.exported,
-    /** An endpoint of a team took a call. */
     endpointWorks(name: string) {
       meters.failing.delete(name);
       works(name);

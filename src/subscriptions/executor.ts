@@ -32,7 +32,6 @@ interface Outcome {
   extensions?: Record<string, unknown>;
 }
 
-/** Why an operation failed. */
 export interface Failure {
   /** The errors as a client may see them, as JSON. */
   readonly errors: string;
@@ -169,7 +168,6 @@ export function createExecutor(deps: ExecutorDeps) {
       return execute(operation, identity, signal, metadata, { rootValue, turn });
     },
 
-    /** Why an operation failed, as its client may see it. */
     failure(error: unknown, requestId?: string): Failure {
       const errors = errorsIn(error).map(each => mask(each, requestId));
       const cause = causeOf(error);

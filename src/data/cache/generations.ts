@@ -105,7 +105,6 @@ export function localGenerations(): Generations {
 
 const keyOf = (namespace: FleetNamespace, tag: string) => `mig:generation:${namespace}:${tag}`;
 
-/** How a token changes. */
 interface Change {
   /** Replaces the token, which invalidates all entries. */
   readonly renews: boolean;
@@ -165,7 +164,6 @@ export async function changeGeneration(
 
 /** The field of the purge of all scopes. */
 const all = 'all';
-/** What Redis has of all purges. */
 const epochsSchema = z.record(z.string(), z.uuid());
 const epochsKey = (namespace: FleetNamespace) => `mig:purge:${namespace}`;
 

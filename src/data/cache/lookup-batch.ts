@@ -64,7 +64,6 @@ export class LookupBatch implements Receiver<Loaded> {
   readonly #load: Load<Lookup>;
   readonly #receive: ReceiveOutcome;
   readonly #span: Span | undefined;
-  /** How many results are missing. */
   #missing = 0;
   #resolve = () => {};
   #reject: (reason: unknown) => void = () => {};
@@ -167,7 +166,6 @@ export class LookupBatch implements Receiver<Loaded> {
     return true;
   }
 
-  /** A load has succeeded. */
   resolve(index: number, { value, bytes, noStore }: Loaded): void {
     const inFlight = this.#loads[index] as InFlight;
     const { lifetime } = inFlight.lookup;
@@ -179,7 +177,6 @@ export class LookupBatch implements Receiver<Loaded> {
     this.#settle(inFlight, resultOf(entry, 'network'));
   }
 
-  /** A load has failed. */
   reject(index: number, error: Error): void {
     const inFlight = this.#loads[index] as InFlight;
     this.#settle(inFlight, this.#instead(inFlight, error));

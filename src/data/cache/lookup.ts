@@ -19,7 +19,6 @@ export interface Loaded<T = unknown> {
   readonly noStore: boolean;
 }
 
-/** One thing to look up. */
 export interface Lookup {
   readonly key: ScopedKey;
   /** The endpoint family, for the metrics: `events`. */

@@ -31,7 +31,6 @@ export function freshEntry(
 /** In bytes: the memory of an entry in addition to its key and the JSON text of its value. */
 const overheadBytes = 400;
 
-/** The tier in this process. */
 export type MemoryTier = ReturnType<typeof createMemoryTier>;
 
 /** Keeps the most recently used entries. @param bytes counted as JSON text; the parsed values take about twice as much memory. */
@@ -49,7 +48,6 @@ const maxKeysAtOnce = 32;
 /** In characters. What one call encodes or decodes beyond this waits for its turn. */
 const maxAtOnce = 64 * 1024;
 
-/** The tier that the processes of a fleet share. */
 export type RedisTier = ReturnType<typeof createRedisTier>;
 
 /**

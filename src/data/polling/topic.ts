@@ -42,7 +42,6 @@ export class TopicSubscription<T> implements Feed<T> {
     this.#unread = undefined;
   }
 
-  /** Gives the listener a value. */
   push(value: T): void {
     this.#unread = { value };
     this.#wake();

@@ -21,7 +21,6 @@ import {
 } from './list.js';
 import { type CompanyRecord, companyList, companyPieces, csvExport, esgData } from './model.js';
 
-/** A company with the market it belongs to. */
 export interface Company extends CompanyRecord {
   readonly marketId: string;
 }

@@ -26,7 +26,6 @@ const searchable = (text: string) => text.normalize().toLowerCase().normalize();
 /** A D-U-N-S number as a filter compares it: `15-048-3782` is `150483782`. */
 const digitsOf = (number: string) => number.replaceAll(/[- ]/g, '');
 
-/** The text that a search looks at. */
 const searchText = oncePerValue(({ name, domain, description }: CompanyRecord) =>
   searchable([name, domain, description].join('\n')),
 );

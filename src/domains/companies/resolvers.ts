@@ -8,7 +8,6 @@ import { andThen } from '../../lib/run.js';
 import { type Company, companyListId, exportCsvWrite, selectedDomains } from './client.js';
 import { esgOf } from './model.js';
 
-/** The fields of companies and of ESG data. */
 export const companiesResolvers: Resolvers = {
   Market: {
     async companies({ id }, { first, after, last, before, ...listing }, { loaders }) {

@@ -59,7 +59,6 @@ export const startOf = (text: string) => Date.parse(text);
 /** The moment at which a `to` ends, in milliseconds since 1970. */
 export const endOf = (text: string) => Date.parse(isDay(text) ? `${text}T23:59:59.999Z` : text);
 
-/** The endpoints of the events monitor. */
 export type EventsClient = ReturnType<typeof createEventsClient>;
 
 /** @param searchParam name of the free-text parameter, which the specification does not show. */

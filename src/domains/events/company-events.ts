@@ -14,7 +14,6 @@ export interface CompanyEventsRequest {
   readonly extras: EventExtras;
 }
 
-/** Reads one page of the event list. */
 export type ReadPage = (query: EventQuery, page: number, pageSize: number, extras: EventExtras) => Promise<EventPage>;
 
 /** How long the percent-encoded names of one call may be, in characters. */

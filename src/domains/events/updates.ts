@@ -27,7 +27,6 @@ export interface EventUpdate {
   readonly gap: boolean;
 }
 
-/** A tail with its chain. */
 export interface FleetTail extends Tail, TailPlace {}
 
 /** A client that missed more updates is told of a gap. Its position alone may be old: it stays where the list has no updates. */

@@ -36,7 +36,6 @@ export interface ExportsDeps {
   readonly telemetry: Telemetry;
   /** Reports an outcome that could not be recorded. */
   readonly report: (error: unknown) => void;
-  /** Resolves the names of endpoints. */
   readonly resolve?: Resolve | undefined;
 }
 
@@ -50,7 +49,6 @@ export async function openExports(
   const guard = createAddressGuard(allowPrivateAddresses, resolve);
   const seals = createEndpointSeals(sealer);
   return {
-    /** What is stored for a team now. */
     stateOf: store.read,
     /** How many headers and signing secrets of endpoints are sealed with a secret other than the first. */
     outdated: async () => (await store.seals()).filter(seal => sealer.isOutdated(seal)).length,

@@ -141,7 +141,6 @@ const exportBy = async (key: ExportKey, context: Context) => exportWith(await st
 const endpointBy = async (wanted: string, context: Context, by: 'name' | 'registration' = 'name') =>
   (await stateOf(context)).endpoints.find(endpoint => endpoint[by] === wanted) ?? null;
 
-/** The client that makes a request, and the span of its operation. */
 const requestedBy = ({ credential, metadata }: Context) => ({
   by: memberName(credential),
   span: metadata.operation.span,

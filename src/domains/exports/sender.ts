@@ -61,7 +61,6 @@ export class Sender {
     this.#deps = deps;
   }
 
-  /** Resolves when no export is running. */
   idle(): Promise<unknown> {
     return Promise.allSettled(this.#running);
   }

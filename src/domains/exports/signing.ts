@@ -67,10 +67,8 @@ export const resealedBy = async (sealer: Sealer, { sealedHeaders, sealedSigningS
   sealedSigningSecrets: await sealer.resealed(sealedSigningSecrets),
 });
 
-/** Seals and opens what endpoints keep secret. */
 export type EndpointSeals = ReturnType<typeof createEndpointSeals>;
 
-/** What an endpoint keeps secret. */
 export type OpenedEndpoint = Awaited<ReturnType<EndpointSeals['openAll']>>;
 
 export function createEndpointSeals(sealer: Sealer) {

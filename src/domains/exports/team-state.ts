@@ -148,7 +148,6 @@ export function withProgress(
   return { ...state, exports };
 }
 
-/** What identifies an export. */
 export type ExportKey = Partial<Pick<ExportRecord, 'id' | 'idempotencyKey'>>;
 
 /** The newest export with this identifier or idempotency key. Undefined if there is none. */

@@ -25,7 +25,6 @@ export interface TextStore {
   seals(): Promise<readonly string[]>;
 }
 
-/** Stores the state of every team. */
 export type TeamStore = ReturnType<typeof createTeamStore>;
 
 /** The prefix of each seal and signature in a text. It identifies the secret (`Sealer.isOutdated`) and contains nothing that is sealed. */

@@ -10,7 +10,6 @@ import type { Market, MarketTopic, MarketTopicGroup } from './model.js';
 /** The market record, read once for all fields that need it. */
 const recordOf = ({ id }: Market, { loaders }: Context) => loaders.markets.record(id);
 
-/** The fields of the market record and of topics. */
 export const marketsResolvers: Resolvers = {
   Query: {
     market: (_, { id }) => ({ id: marketId(id) }),

@@ -1,7 +1,6 @@
 import type { Credential } from '../../auth/credentials.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 
-/** What a watch follows. */
 export type Subject =
   | { readonly kind: 'events'; readonly query: object }
   | { readonly kind: 'job'; readonly marketId: string; readonly phase: JobPhase };
@@ -13,7 +12,6 @@ export interface Delivery {
   readonly body: string;
 }
 
-/** What is stored of a watch. */
 export interface Watch {
   readonly id: string;
   /** What stands for the team of the client, and for the client, whatever the secrets of the gateways. */

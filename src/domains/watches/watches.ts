@@ -24,7 +24,6 @@ import type { WatchStore } from './store.js';
 
 /** The status of the answer, null without one, and whether the endpoint took it. */
 type Sent = { readonly status: number | null; readonly isTaken: boolean };
-/** Sends to one endpoint. */
 type Send = (call: Pick<Delivery, 'id' | 'body'>) => Promise<Sent>;
 
 type IsBlocked = (client: Pick<RequestAuth, 'scope' | 'credential'>) => boolean;
@@ -52,7 +51,6 @@ interface WatchesDeps {
   readonly report: (error: unknown) => void;
 }
 
-/** A watch that this process serves. */
 interface Running extends Pick<Watch, 'lease' | 'until'> {
   readonly controller: AbortController;
   readonly ended: Promise<void>;

@@ -8,7 +8,6 @@ import { type DocumentText, givenHash } from '../../graphql/limits/documents.js'
 import { documentErrors, toGraphqlError } from '../mask-error.js';
 import { stateOf } from '../request-state.js';
 
-/** How requests are executed, and what is done before and after. */
 interface ApolloAdapterOptions<C extends BaseContext> {
   readonly apollo: ApolloServer<C>;
   readonly documentText: DocumentText;

@@ -190,7 +190,6 @@ export function createClients(deps: ClientsDeps) {
   }
 
   return {
-    /** Reads the restrictions of the fleet. */
     follow: restrictions.follow,
     count: names.count,
     close: () => clearInterval(timer),
@@ -269,7 +268,6 @@ const clientOf = ({ address, lastScope }: ClientConnection): Client => ({
   credential: lastScope?.credential,
 });
 
-/** Whether a response is a connection. */
 const isOfStream = ({ req }: ServerResponse) => stateOf(req).isStream;
 
 const shownRestriction = (id: string, { until, ...rest }: Restriction) => ({ id, ...rest, until: iso(until) });

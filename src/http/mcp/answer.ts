@@ -81,7 +81,6 @@ export function summaryOf({ data, errors = [], next, note }: ToolAnswer): string
   return lines.join('\n').slice(0, maxText);
 }
 
-/** A connection in parsed JSON. */
 interface Connection {
   readonly lists: readonly unknown[][];
   readonly pageInfo: { hasNextPage: boolean; endCursor: string | null };

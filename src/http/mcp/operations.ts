@@ -15,7 +15,6 @@ import { readTextFile } from '../../lib/read-file.js';
 import { commentAbove, inputSchema, outputSchema } from './json-schema.js';
 import { type SelectedField, type SelectedFields, selectedFields, usesIn, type VariableUse } from './selection.js';
 
-/** An operation that agents can call as a tool. */
 export type ToolOperation = ReturnType<typeof readToolOperation>;
 
 /** The list that a tool returns page by page. */

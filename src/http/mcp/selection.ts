@@ -17,7 +17,6 @@ import {
 } from 'graphql';
 import { fieldOf } from '../../graphql/input.js';
 
-/** One member of an object in an answer. */
 export interface SelectedField {
   readonly parent: GraphQLNamedType;
   readonly definition: GraphQLField<unknown, unknown>;

@@ -8,7 +8,7 @@ import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
-import { post, rawConnection } from '../support/raw-http.js';
+import { get, post, rawConnection } from '../support/raw-http.js';
 import { startRedis } from '../support/redis.js';
 import { until } from '../support/until.js';
 
@@ -190,6 +190,17 @@ describe('clients', () => {
       await once(socket, 'open');
       socket.send(JSON.stringify({ type: 'connection_init', payload: { 'x-api-key': first } }));
       await once(socket, 'message');
+      // Another request waits behind it.
+      const stream = rawConnection(
+        two.url,
+        get('/graphql/stream?query=subscription{eventUpdates{cursor}}', [
+          `x-api-key: ${first}`,
+          'accept: text/event-stream',
+        ]),
+      );
+      await until(() => stream.statuses().length === 1);
+      stream.socket.write(get('/graphql?query={viewer{team}}', ['x-api-key: another']));
+      await until(async () => JSON.stringify(await view(atTwo)).includes(key('another')));
       const ofFirst = ({ clients }: { clients: { id: string; requests: number; connections: number }[] }) =>
         clients.find(({ id }) => id === key(first));
       const viewed = await view(atTwo);
@@ -212,6 +223,8 @@ describe('clients', () => {
       expect(error).toMatchObject({ extensions: { code: 'RATE_LIMITED', retryAfterSeconds: expect.any(Number) } });
       expect(error.message).toMatch(/^Your script loops\. Call us \(try again in \d+ seconds\)$/);
       if (socket.readyState !== WebSocket.CLOSED) await once(socket, 'close');
+      await Promise.race([stream.ended, stream.closed]);
+      stream.socket.destroy();
       expect((await query(two.url, other)).status).toBe(200);
       const blocked = await view(atTwo);
       expect(blocked.restrictions).toEqual([restriction]);

@@ -180,12 +180,12 @@ export function createClients(deps: ClientsDeps) {
     return found.sort((one, other) => one.requestsPerMinute - other.requestsPerMinute)[0];
   }
 
-  /** Ends the streams of clients that are blocked. The requests of others may come through the same idle connection. */
+  /** Ends the streams of clients that are blocked. Other requests may come through the same connection, also behind a stream. */
   function endStreams(): void {
     for (const connection of connections.open) {
       const { socket, isUpgraded, unanswered } = connection;
-      const isStream = isUpgraded || unanswered.some(isOfStream);
-      if (isStream && restrictionOf(names.of(clientOf(connection)))?.requestsPerMinute === 0) socket.destroy();
+      const users = isUpgraded ? [clientOf(connection)] : unanswered.filter(isOfStream).map(({ req }) => stateOf(req));
+      if (users.some(user => restrictionOf(names.of(user))?.requestsPerMinute === 0)) socket.destroy();
     }
   }
 

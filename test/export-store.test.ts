@@ -268,14 +268,19 @@ describe('the file of the export store', () => {
     expect(await readdir(path)).toEqual(['exports.json']);
   });
 
-  test('that is damaged while the gateway runs is not overwritten', async () => {
+  test('that is damaged while the gateway runs is not overwritten, and refuses exports until it is whole', async () => {
     const path = await temporaryFolder();
     const file = join(path, 'exports.json');
-    const store = await storeAt(path);
+    const warnings: string[] = [];
+    const store = await storeAt(path, { ...silentTelemetry, stored: (fault = 'it works') => warnings.push(fault) });
     await register(store, team, 'a');
+    const whole = await readFile(file, 'utf8');
     await writeFile(file, 'damaged');
-    await expect(register(store, team, 'b')).rejects.toThrow(file);
+    await expect(register(store, team, 'b')).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
     expect(await readFile(file, 'utf8')).toBe('damaged');
+    await writeFile(file, whole);
+    expect(await names(store, team)).toEqual(['a']);
+    expect(warnings).toEqual(['it works', expect.stringMatching(/^exports\.json cannot be read; /), 'it works']);
   });
 
   test('keeps what a newer gateway has added beside the teams', async () => {

@@ -42,6 +42,7 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
     if (found === version) return;
     content = await readContent(file);
     version = found;
+    telemetry.stored();
   }
 
   async function write({ head, teams }: Content): Promise<void> {
@@ -60,8 +61,10 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
   }
 
   function unavailable(error: NodeJS.ErrnoException): never {
-    if (error.syscall === undefined) throw error;
-    telemetry.stored(failureInWords(error, 'exports are refused until it is writable again'));
+    const isDamaged = error instanceof ConfigurationError;
+    if (error.syscall === undefined && !isDamaged) throw error;
+    const damage = 'exports.json cannot be read; exports are refused until it is repaired or moved away';
+    telemetry.stored(isDamaged ? damage : failureInWords(error, 'exports are refused until it is writable again'));
     throw new UpstreamUnavailable('The export store is not available');
   }
 

@@ -424,7 +424,7 @@ test('the script for systemd restarts one gateway after the other, and stops whe
   const fake = (name: string, rest: string) =>
     writeFile(join(folder, name), `#!/bin/sh\necho ${name} "$@" >> ${log}\n${rest}\n`, { mode: 0o755 });
   await fake('systemctl', '');
-  await fake('curl', 'case "$*" in *9092*) exit 22;; esac');
+  await fake('curl', 'case "$*" in *4102*) exit 22;; esac');
   const { status } = spawnSync('deploy/systemd/roll.sh', ['1', '2', '3'], {
     env: { PATH: `${folder}:${process.env.PATH}` },
   });
@@ -432,8 +432,8 @@ test('the script for systemd restarts one gateway after the other, and stops whe
   const calls = (await readFile(log, 'utf8')).replaceAll(/ --[^\n]* (?=http)/g, ' ');
   expect(calls.trimEnd().split('\n')).toEqual([
     'systemctl restart gateway@1',
-    'curl http://127.0.0.1:9091/readyz',
+    'curl http://127.0.0.1:4101/readyz',
     'systemctl restart gateway@2',
-    'curl http://127.0.0.1:9092/readyz',
+    'curl http://127.0.0.1:4102/readyz',
   ]);
 });

@@ -687,6 +687,18 @@ describe('Redis', () => {
     },
   );
 
+  test('that is full while a write begins whose process ends: once it has room, nothing from before is used', async () => {
+    const { redis, cache, admin } = await ownRedis();
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    const tagged = lookup('a', { tag: 'market:7' });
+    await getOrLoad(cache, scope, tagged, never);
+    await admin.config('SET', 'maxmemory', '1');
+    await cacheOver(redis).generations.begin('market:7');
+    await admin.config('SET', 'maxmemory', '0');
+    expect((await getOrLoad(cache, scope, tagged, never)).source).toBe('network');
+    expect(new Set(faults)).toEqual(new Set(['EVAL']));
+  });
+
   test('that refuses one key and not another: no write waits longer than Redis takes to move', async () => {
     const { redis, cache, admin } = await ownRedis();
     await admin.call('ACL', 'SETUSER', 'default', 'resetkeys', `~${generationKey(redis, 'market:8')}`);

@@ -5,6 +5,8 @@ import { ok, RedisData } from './redis-data.mjs';
 import { Host } from './time.mjs';
 
 const writing = /^(set|del|unlink|incr|incrby|p?expire|hset|hdel|sadd|zadd|zremrangebyscore|eval|evalsha|flushall)$/i;
+/** What a full Redis refuses: it can still forget. */
+const growing = /^(set|incr|incrby|hset|sadd|zadd|eval|evalsha)$/i;
 
 export function startRedis(seed) {
   const host = new Host('redis', seed);
@@ -64,7 +66,8 @@ export function startRedis(seed) {
   }
 
   function attempt(name, args) {
-    if (refusal !== undefined && writing.test(name)) throw new Error(refusal);
+    const isRefused = refusal !== undefined && (refusal.startsWith('OOM') ? growing : writing).test(name);
+    if (isRefused) throw new Error(refusal);
     return data.call(name, ...args);
   }
 

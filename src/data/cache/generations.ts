@@ -249,7 +249,9 @@ function createWrites({ redis, namespace, telemetry }: SharedStore) {
     renew: (tag: string) => renew(tag),
     async begin(tag: string) {
       const write = randomUUID().replaceAll('-', '');
-      await tryChange(tag, { renews: false, mark: `+${write}` });
+      const isMarked = await tryChange(tag, { renews: false, mark: `+${write}` });
+      // A full Redis can still forget the token: then nothing from before is used again, also if this process ends before the write.
+      if (!isMarked) await countFaults(telemetry, 'UNLINK', () => redis.unlink(keyOf(namespace, tag))).catch(() => {});
       return async (effect: WriteEffect) => {
         if (effect === 'none') await tryChange(tag, { renews: false, write });
         else await renew(tag, write, effect === 'unknown' ? '+?' : undefined);

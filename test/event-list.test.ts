@@ -271,11 +271,6 @@ describe('a list that changes between two calls of one window', () => {
     }
   });
 
-  test('has no event twice where the service lists it twice on one page', async () => {
-    Object.assign(changing, { ids: ['a', 'b', 'a', 'c'], changes: new Map(), calls: 0 });
-    expect(idsOf(await read({ first: 4 }, 'listed twice'))).toEqual(['a', 'b', 'c']);
-  });
-
   test('is not joined with a page that is cached', async () => {
     Object.assign(changing, { ids: numbered, changes: new Map(), calls: 0 });
     searches += 1;

@@ -38,7 +38,7 @@ export function createEventsLoaders(
   let filtersChecked = 0;
 
   return {
-    /** The window of a page request (see `readWindow`). */
+    /** The window of a page request (see `readWindow`). `isJoined`: it is of two pages, and both may have an event. */
     async window(query: EventQuery, request: PageRequest, extras: EventExtras) {
       const { items, start, pages } = await readWindow<EventPage, Event | LeftOut>(request, {
         read: (number, pageSize) => page(query, number, pageSize, extras),
@@ -50,7 +50,7 @@ export function createEventsLoaders(
       });
       const last = pages.at(-1) as EventPage;
       const read = { ...last, events: items, position: extras.position ? commonPosition(pages) : undefined };
-      return { ...withCursor(query, read), start };
+      return { ...withCursor(query, read), start, isJoined: pages.length > 1 };
     },
     /** Counts the events that a query selects (see `readStatistics`). */
     statistics: (query: EventQuery, interval: EventInterval) =>
@@ -108,7 +108,7 @@ export function createEventsLoaders(
       const key = JSON.stringify(request);
       const loader = companies.get(key) ?? new DataLoader(names => readCompanyEvents(names, request, page));
       companies.set(key, loader);
-      return { ...withCursor(withNames(request.query, [name]), await loader.load(name)), start: 0 };
+      return { ...withCursor(withNames(request.query, [name]), await loader.load(name)), start: 0, isJoined: false };
     },
   };
 }

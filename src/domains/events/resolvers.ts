@@ -190,21 +190,22 @@ class EventConnection extends Connection<Event> {
 
 function connection(
   page: ConnectionPage,
-  { events, start, totalItems, unfilteredTotalItems, updatesCursor }: EventWindowWithCursor,
+  { events, isJoined, start, totalItems, unfilteredTotalItems, updatesCursor }: EventWindowWithCursor,
   entities: readonly string[] = [],
 ) {
   return Object.assign(
-    new EventConnection(page, { start, end: start + events.length }, totalItems, () => placed(events, start)),
+    new EventConnection(page, { start, end: start + events.length }, totalItems, () => placed(events, start, isJoined)),
     // Undefined only where it is not selected.
     { entities, unfilteredTotalCount: unfilteredTotalItems, updatesCursor: updatesCursor as string },
   );
 }
 
-/** The events of a window, each once. One that cannot be read is named by its place in the whole list. */
-const placed = (events: EventWindowWithCursor['events'], start: number) => {
+/** The events of a window, each once if it is of two pages. One that cannot be read is named by its place in the whole list. */
+const placed = (events: EventWindowWithCursor['events'], start: number, isJoined: boolean) => {
   const newest = new Map(newestVersions(present(events)).map(event => [event.id, event] as const));
   return events.flatMap((event, index) => {
     if (isLeftOut(event)) return { $leftOut: { ...event.$leftOut, index: start + index } };
+    if (!isJoined) return event;
     const once = newest.get(event.id);
     newest.delete(event.id);
     return once ?? [];

@@ -102,6 +102,7 @@ function createMeters({ counter, counting, gauge, histogram, readGauge }: Metric
   };
 }
 
+/** What happens in this process, as counts for Prometheus and as warnings for operators. */
 export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
   const { requests, requestTimes, clientRequests, deprecatedUses, calls, lookups, ...meters } = createMeters(metrics);
   /** Nothing but the time without another refusal tells that it is over. */

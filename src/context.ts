@@ -3,7 +3,7 @@ import type { Credential, Scope } from './auth/credentials.js';
 import type { Teams } from './auth/teams.js';
 import type { Reloadable } from './config/values.js';
 import type { Polling } from './data/polling/polling.js';
-import { createReader } from './data/reader.js';
+import { createReader, type Reader } from './data/reader.js';
 import type { RequestAuth } from './data/upstream/request.js';
 import { sendWrite, type Write, type WriterDeps } from './data/writer.js';
 import { createCompaniesLoaders } from './domains/companies/client.js';
@@ -80,7 +80,7 @@ export class Context {
   readonly capabilities: Capabilities;
   private readonly components: Components;
   private readonly cancellation: RequestAuth['cancellation'];
-  private made: ReturnType<typeof createLoaders> | undefined;
+  private made: Loaders | undefined;
 
   /**
    * @param cancellation aborts when the client has disconnected or the request's deadline has passed; its reason is the error to report.
@@ -118,7 +118,7 @@ export class Context {
 
   /** @throws Unauthenticated, as `credential` does. */
   get loaders() {
-    this.made ??= createLoaders(this.components, this.auth);
+    this.made ??= new Loaders(this.components, this.auth);
     return this.made;
   }
 
@@ -142,12 +142,33 @@ export class Context {
   }
 }
 
-function createLoaders(components: Components, auth: RequestAuth) {
-  const reader = createReader(components, auth);
-  return {
-    events: createEventsLoaders(reader, components.events, auth.credential, components.eventStatisticsLimit),
-    companies: createCompaniesLoaders(reader, auth.scope),
-    markets: createMarketsLoaders(reader),
-    discovery: createDiscoveryLoaders(reader),
-  };
+/** Those of each domain. A class, because getters of an object literal would keep what a request has read until the next full garbage collection. */
+class Loaders {
+  readonly events: ReturnType<typeof createEventsLoaders>;
+  private readonly reader: Reader;
+  private readonly scope: Scope;
+  private ofCompanies: ReturnType<typeof createCompaniesLoaders> | undefined;
+  private ofMarkets: ReturnType<typeof createMarketsLoaders> | undefined;
+  private ofDiscovery: ReturnType<typeof createDiscoveryLoaders> | undefined;
+
+  constructor(components: Components, auth: RequestAuth) {
+    this.reader = createReader(components, auth);
+    this.scope = auth.scope;
+    this.events = createEventsLoaders(this.reader, components.events, auth.credential, components.eventStatisticsLimit);
+  }
+
+  get companies() {
+    this.ofCompanies ??= createCompaniesLoaders(this.reader, this.scope);
+    return this.ofCompanies;
+  }
+
+  get markets() {
+    this.ofMarkets ??= createMarketsLoaders(this.reader);
+    return this.ofMarkets;
+  }
+
+  get discovery() {
+    this.ofDiscovery ??= createDiscoveryLoaders(this.reader);
+    return this.ofDiscovery;
+  }
 }

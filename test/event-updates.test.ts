@@ -755,9 +755,14 @@ test('what is new in many filters takes no more memory than the credential may k
     events = Array.from({ length: 300 }, (_, index) => {
       return { _id: `e${index}`, lastUpdated: new Date().toISOString(), summary: `${index}`.padEnd(4_000) };
     });
-    await until(() => heard.every(each => idsIn(each).size === 300 || updatesIn(each).some(({ gap }) => gap)));
-    await until(async () => (await counted(gateway.url, 'gateway_held_bytes')) < memory.perOwner);
-    expect(await counted(gateway.url, 'gateway_held_bytes')).toBeGreaterThan(1_000_000);
+    let most = 0;
+    await until(async () => {
+      const held = await counted(gateway.url, 'gateway_held_bytes');
+      most = Math.max(most, held);
+      const areTold = heard.every(each => idsIn(each).size === 300 || updatesIn(each).some(({ gap }) => gap));
+      return areTold && held < memory.perOwner;
+    });
+    expect(most).toBeGreaterThan(1_000_000);
     expect(used() - before).toBeLessThan(25_000_000);
     for (const { stop } of heard) stop();
     await until(async () => (await counted(gateway.url, 'gateway_held_bytes')) === 0);

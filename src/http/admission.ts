@@ -156,7 +156,7 @@ function createPlaces({ budget, config, connections }: RequestAdmissionDeps, she
     const { method = '', headers } = state.request;
     const isStream = state.path === streamPath || state.upgrade !== undefined;
     const count = isStream ? countStream : countInFlight;
-    if (!isStream) state.countAsStream = () => countStream(state);
+    if (!isStream) state.countAsStream = countStream;
     // The body of a GET is never read.
     if (!hasBody(headers) || /^(GET|HEAD)$/.test(method)) count(state);
     else state.bodyWatch = watchBody(state, budget, count);

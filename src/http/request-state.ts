@@ -62,8 +62,8 @@ export class RequestState {
   readonly #counts: (() => void)[] = [];
   /** Whether the response lasts as long as its client listens. */
   isStream = false;
-  /** Call it before `release` where the response becomes a stream. @throws Overloaded where its client has too many of all connections */
-  countAsStream = () => {};
+  /** Call it before `release` where the response becomes a stream; undefined where it is counted as one already. @throws Overloaded where its client has too many of all connections */
+  countAsStream: ((state: RequestState) => void) | undefined;
 
   /** Once someone reads it. */
   body: MaybePromise<Buffer | Error> | undefined;

@@ -132,7 +132,8 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     },
     upstreamCalls({ family, outcome, status, span }: UpstreamCalls, milliseconds: readonly number[]) {
       const labels = { family, outcome, status: status ?? 'none' };
-      for (const each of milliseconds) calls.observe({ labels, value: each / 1_000, exemplarLabels: exemplarOf(span) });
+      const exemplarLabels = exemplarOf(span);
+      for (const each of milliseconds) calls.observe({ labels, value: each / 1_000, exemplarLabels });
     },
     lookup(family: string, source: Source) {
       let counts = lookups.get(family);

@@ -36,7 +36,7 @@ export function answerWithStream(
   const { authentication, budget } = subscriptions.deps;
   const identity = authentication.authenticate(authentication.handshakeOf(request));
   const state = stateOf(request.raw);
-  state.countAsStream();
+  state.countAsStream?.(state);
   const head = budget.claim(identity);
   head.reserve(bytesOfValue(request.raw.rawHeaders) + bytesOfValue(request.url));
   const leave = subscriptions.enter(identity);

@@ -169,7 +169,7 @@ function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch, 
     if (jobs === undefined || onProgress === undefined) return answer;
     let disconnect: () => void;
     try {
-      state.countAsStream();
+      state.countAsStream?.(state);
       disconnect = subscriptions.enter(identity);
     } catch {
       // The client has too many connections. What the call has done must not be lost for its progress.

@@ -45,7 +45,7 @@ export function bytesOfValue(value: unknown): number {
   return Object.entries(value).reduce((sum, [name, part]) => sum + bytesOfValue(name) + bytesOfValue(part), 56);
 }
 
-const bytesOfObject = oncePerValue((value: object) => bytesOfValue(value));
+const bytesOfObject = oncePerValue<object, number>(bytesOfValue);
 
 /**
  * Bounds the memory that requests and responses take in this process: what running operations have read, responses that clients have not

@@ -39,7 +39,7 @@ export interface Generations {
   renew(tag: string): Promise<void>;
   /**
    * Call it before a write is sent. Until the write has ended, or for a minute if this process ends before it, the token is one under which nothing may be
-   * cached. Never rejects, and waits no longer than for a command of Redis.
+   * cached. Never rejects, and waits no longer than for two commands of Redis.
    * @returns what ends the write, and renews the token if the write has done something. Never rejects.
    */
   begin(tag: string): Promise<(effect: WriteEffect) => Promise<void>>;

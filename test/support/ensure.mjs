@@ -33,42 +33,39 @@ const tools = [
   { command: 'python3', needs: 'install python3', usage: ["spawn('bash'", "execFileSync('python3'", "['python3',"] },
 ];
 
-const isRootOnDebian = () => isDebian() && process.getuid?.() === 0;
-
 /** All of them: `npm run test:system` needs each. */
 export const systemTools = tools.map(({ command }) => command);
 
-/** Typed and described in ensure.d.mts. */
-export function ensureTools(commands, env = process.env, mayInstall = isRootOnDebian()) {
+const missing = among => among.filter(tool => !pathOf(tool));
+const mayInstall = isDebian() && process.getuid?.() === 0 && process.env.SKIP_SYSTEM_INSTALL !== '1';
+/** Whether tests are left out whose tools are missing. CI must run them all. */
+const skips = !mayInstall && !process.env.CI;
+
+/**
+ * Checks that the tools are installed, and installs with apt-get what is missing: on Debian, as root, unless SKIP_SYSTEM_INSTALL is 1.
+ * @returns the path of each tool by its command's name; a missing one has none
+ * @throws Error whose message is one line: what to install, or which variable to set
+ */
+export function ensureTools(commands) {
   const needed = tools.filter(({ command }) => commands.includes(command));
-  const missing = needed.filter(tool => !pathOf(tool, env));
-  if (missing.length > 0 && installs(env, mayInstall)) install(missing, env);
-  return Object.fromEntries(
-    needed.map(tool => {
-      const path = pathOf(tool, env);
-      if (!path && !skips(env, mayInstall))
-        throw new Error(`The tests need ${tool.command}, which is not on this machine: ${tool.needs}`);
-      return [tool.command, path];
-    }),
-  );
+  if (mayInstall && missing(needed).length > 0) install(missing(needed));
+  const [first] = skips ? [] : missing(needed);
+  if (first) throw new Error(`The tests need ${first.command}, which is not on this machine: ${first.needs}`);
+  return Object.fromEntries(needed.map(tool => [tool.command, pathOf(tool)]));
 }
 
-/** Typed and described in ensure.d.mts. */
-export function runnableTests(files, env = process.env, mayInstall = isRootOnDebian()) {
-  const missing = tools.filter(tool => !pathOf(tool, env));
-  const usages = missing.flatMap(({ usage }) => usage);
+/** @returns the test files that can run, the names of those that need a missing tool that is not installed, and what to install for them */
+export function runnableTests(files) {
+  const lacking = missing(tools);
+  const usages = lacking.flatMap(({ usage }) => usage);
   const needsMissing = text => usages.some(usage => text.includes(usage));
-  const skipped = skips(env, mayInstall) ? files.filter(file => textsOf(file).some(needsMissing)) : [];
+  const skipped = skips ? files.filter(file => textsOf(file).some(needsMissing)) : [];
   return {
     files: files.filter(file => !skipped.includes(file)),
     skipped: skipped.map(file => basename(file)).toSorted(),
-    needs: missing.map(({ needs }) => needs),
+    needs: lacking.map(({ needs }) => needs),
   };
 }
-
-const installs = (env, mayInstall) => mayInstall && env.SKIP_SYSTEM_INSTALL !== '1';
-/** Whether tests are left out whose tools are missing. CI must run them all. */
-const skips = (env, mayInstall) => !installs(env, mayInstall) && !env.CI;
 
 /** The texts of a test file and of all support files that it imports. */
 function textsOf(file, read = new Set()) {
@@ -81,10 +78,10 @@ function textsOf(file, read = new Set()) {
   return [text, ...imported.flatMap(path => textsOf(path, read))];
 }
 
-function pathOf({ command, variable }, env) {
-  const given = variable && env[variable];
+function pathOf({ command, variable }) {
+  const given = variable && process.env[variable];
   if (!given)
-    return (env.PATH ?? '')
+    return (process.env.PATH ?? '')
       .split(delimiter)
       .map(folder => join(folder, command))
       .find(isExecutable);
@@ -109,16 +106,16 @@ function isDebian() {
   }
 }
 
-function install(missing, env) {
-  const packages = missing.map(tool => tool.command);
+function install(tools) {
+  const packages = tools.map(tool => tool.command);
   process.stderr.write(`The tests need ${packages.join(' and ')}: installing with apt-get\n`);
-  aptGet(['update'], packages, env);
-  aptGet(['install', '--yes', '--no-install-recommends', ...packages], packages, env);
+  aptGet(['update'], packages);
+  aptGet(['install', '--yes', '--no-install-recommends', ...packages], packages);
 }
 
-function aptGet(args, packages, env) {
+function aptGet(args, packages) {
   const { error, status, stderr } = spawnSync('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=300', ...args], {
-    env: { ...env, DEBIAN_FRONTEND: 'noninteractive' },
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     encoding: 'utf8',
   });
   if (status === 0) return;

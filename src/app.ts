@@ -64,8 +64,10 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
     async listen() {
       const { host, port, reusePort } = config;
       const options = { host, port, reusePort };
-      const address = await orCannotListen('HOST, PORT', host, port, app.listen(options));
+      // First, so that no client has reached a gateway that ends because this port is taken.
       admin = await startAdminListener({ ...server, config, log, metrics: metrics.read, lifecycle });
+      const address = await orCannotListen('HOST, PORT', host, port, app.listen(options));
+      admin?.begin();
       return { address, adminPort: admin?.port };
     },
     shutdown: config.shutdown,

@@ -38,11 +38,15 @@ export async function startAdminListener(deps: AdminDeps) {
     message.port.postMessage(answer);
     message.port.close();
   });
-  const endBeats = startBeats(log, () => tell(readiness()));
-  // While the gateway is too busy to answer, the thread serves those that it got last.
-  void tellMetrics();
+  let endBeats = () => {};
   return {
     port: boundPort,
+    /** The gateway listens to clients: `/readyz` says no longer `starting`. */
+    begin(): void {
+      endBeats = startBeats(log, () => tell(readiness()));
+      // While the gateway is too busy to answer, the thread serves those that it got last.
+      void tellMetrics();
+    },
     async close(): Promise<void> {
       endBeats();
       await thread.terminate();

@@ -25,6 +25,8 @@ const { values } = parseArgs({
     dist: { type: 'string', default: 'dist' },
   },
 });
+// Until the end says otherwise: a fleet that stands still leaves nothing to wait for, and Node ends.
+process.exitCode = 1;
 // graphql has no checks for a second copy of itself then: each gateway has its own schema.
 process.env.NODE_ENV = 'production';
 replaceTimeAndChance();

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { lstat, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { lstat, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -146,18 +146,6 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
     await register(await open(), team, 'new');
     const { endpoints, ...others } = await store.read(team);
     expect({ ...others, endpoints: endpoints.filter(({ name }) => name === 'old') }).toEqual(newer);
-  });
-
-  test('keeps confirmed changes for the next process, separately for each team', async () => {
-    const { open, store, team } = await opened();
-    await register(store, team, 'b');
-    await register(store, team, 'a');
-    const other = `${team} other` as TeamKey;
-    await register(store, other, 'c');
-    const next = await open();
-    expect(await names(next, team)).toEqual(['a', 'b']);
-    expect(await names(next, other)).toEqual(['c']);
-    expect((await next.read(team)).endpoints[0]).toEqual(endpoint('a'));
   });
 
   test('stores at most 8 MB of exports of 24 hours for each team, and drops earlier ones first', async () => {
@@ -329,19 +317,6 @@ describe('the file of the export store', () => {
     );
     expect(process.memoryUsage().rss - before).toBeLessThan(300 * 2 ** 20);
   });
-
-  test('confirms no change that it could not write', async () => {
-    const path = await temporaryFolder();
-    const place = join(path, 'place');
-    const store = await storeAt(place);
-    await rm(place, { recursive: true });
-    await writeFile(place, '');
-    await expect(register(store, team, 'a')).rejects.toThrow();
-    await rm(place);
-    expect(await names(store, team)).toEqual([]);
-    await register(store, team, 'a');
-    expect(await names(store, team)).toEqual(['a']);
-  });
 });
 
 describe.each(redisPlaces)('the export store in %s', name => {
@@ -365,48 +340,6 @@ describe.each(redisPlaces)('the export store in %s', name => {
     const [store, team] = [await storeIn(name), `team ${randomUUID()}` as TeamKey];
     await register(store, team, 'crm');
     expect(await names(store, team)).toEqual(['crm']);
-  });
-});
-
-describe('the export store on a failing disk', () => {
-  test('logs the failure, and works again with the disk', async () => {
-    const path = await temporaryFolder();
-    const warnings: string[] = [];
-    const telemetry = {
-      ...silentTelemetry,
-      stored: (fault = 'it works') => warnings.push(fault),
-    };
-    const store = await storeAt(path, telemetry);
-    await rm(path, { recursive: true });
-    await writeFile(path, 'no folder');
-    await expect(register(store, team, 'a')).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
-    expect(warnings).toEqual([expect.stringMatching(/; exports are refused until it is writable again$/)]);
-    await rm(path);
-    await register(store, team, 'b');
-    expect(await names(store, team)).toEqual(['b']);
-    expect(warnings.slice(1)).toEqual(['it works']);
-  });
-});
-
-describe('the export store in an unavailable Redis', () => {
-  test('reports it, and works again with Redis', async () => {
-    const lost = await startRedis();
-    cleanups.push(() => lost.stop());
-    const faults: string[] = [];
-    const noting = { ...silentTelemetry, redisFault: (command: string) => faults.push(command) };
-    const redis = await redisAt(lost.url);
-    const store = signed(createRedisStore(redis, noting));
-    await register(store, team, 'a');
-    await lost.kill();
-    const unavailable = { code: 'UPSTREAM_UNAVAILABLE' };
-    await expect(store.read(team)).rejects.toMatchObject(unavailable);
-    await expect(register(store, team, 'b')).rejects.toMatchObject(unavailable);
-    expect(faults.length).toBeGreaterThan(0);
-    const ready = new Promise(resolve => redis.once('ready', resolve));
-    await lost.restart();
-    await ready;
-    await register(store, team, 'c');
-    expect(await names(store, team)).toEqual(['c']);
   });
 });
 

@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -26,6 +19,7 @@ import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { takeAttemptTimers } from './support/attempt-timers.js';
 import { cursorOf } from './support/calls-table.js';
+import { cleanups, listening } from './support/cleanups.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
@@ -50,7 +44,6 @@ let folder: string;
 let gateway: TestGateway;
 let crm: string;
 let tests = 0;
-const cleanups: (() => unknown)[] = [];
 const lastCleanups: (() => unknown)[] = [];
 
 beforeAll(async () => {
@@ -63,15 +56,10 @@ beforeEach(() => {
   ({ folder, gateway } = shared);
   crm = `crm ${++tests}`;
 });
-afterEach(async () => {
-  await cleanUp(cleanups);
-  await shared.gateway.query(deleteMutation, { name: crm }, admin);
+afterEach(() => shared.gateway.query(deleteMutation, { name: crm }, admin));
+afterAll(async () => {
+  for (const cleanup of lastCleanups.reverse()) await cleanup();
 });
-afterAll(() => cleanUp(lastCleanups));
-
-async function cleanUp(all: (() => unknown)[]) {
-  for (const cleanup of all.splice(0).reverse()) await cleanup();
-}
 
 async function freshPlace(cleaning: (() => unknown)[]) {
   folder = await mkdtemp(join(tmpdir(), 'exports-'));
@@ -140,16 +128,6 @@ interface ReceivedCall {
 
 type Answer = (response: ServerResponse, request: IncomingMessage, count: number) => unknown;
 
-/** The address of a server that listens until the test has ended. */
-async function listening(server: Server): Promise<string> {
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  cleanups.push(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
 /** A client's endpoint that notes what arrives and answers as it is told. */
 async function startEndpoint(answer: Answer) {
   const received: ReceivedCall[] = [];
@@ -159,7 +137,7 @@ async function startEndpoint(answer: Answer) {
     received.push({ method, url, headers, body: JSON.parse(bytes), bytes });
     answer(response, request, received.length);
   });
-  return { url: await listening(server), received };
+  return { url: `http://127.0.0.1:${await listening(server)}`, received };
 }
 
 /** Such an endpoint, which is registered as `crm`. */
@@ -852,7 +830,7 @@ describe('the signature of an export', () => {
     const server = createServer((request, response) => {
       createReceiver('accept', () => {}, secret).emit('request', request, response);
     });
-    secret = await secretOf({}, `${await listening(server)}/in`);
+    secret = await secretOf({}, `http://127.0.0.1:${await listening(server)}/in`);
     expect((await send()).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
     secret = newSigningSecret().reveal();
     expect((await send()).data.exportMarketToEndpoint).toMatchObject({
@@ -1748,6 +1726,7 @@ describe('the record of exports', () => {
     await rm(data);
     await rename(`${data}.away`, data);
     expect(fault(await send())).toBeUndefined();
+    expect((await listed()).totalCount).toBe(1);
     expect(await counted(gateway.url, 'gateway_data_dir_failing')).toBe(0);
   });
 
@@ -2056,7 +2035,7 @@ describe('the receiver', () => {
   async function receiving(mode: Mode) {
     printed.length = 0;
     const server = createReceiver(mode, lines => printed.push(lines));
-    await register(`${await listening(server)}/try?me={user.email}`);
+    await register(`http://127.0.0.1:${await listening(server)}/try?me={user.email}`);
     return (await send({ onBehalfOf: { email: 'zoe@team.example' } })).data.exportMarketToEndpoint;
   }
 
@@ -2072,7 +2051,7 @@ describe('the receiver', () => {
 
   test('answers the queries of docs/exports.md', async () => {
     await alone();
-    const { port } = new URL(await listening(createReceiver('accept', lines => printed.push(lines))));
+    const port = await listening(createReceiver('accept', lines => printed.push(lines)));
     const [, section = ''] = (await readFile('docs/exports.md', 'utf8')).split(/<!-- \/?export -->/);
     const queries = [...section.matchAll(/```graphql\n(.*?)```/gs)].map(([, query = '']) =>
       query.replace(':4020', `:${port}`),

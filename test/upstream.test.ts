@@ -276,21 +276,6 @@ describe('connections', () => {
   });
 });
 
-describe('what goes over the wire', () => {
-  test('is a JSON body for a write', async () => {
-    let body = '';
-    const { write } = await serviceThat((request, response) => {
-      request.on('data', chunk => {
-        body += chunk;
-      });
-      request.on('end', () => reply(response, 201, { type: request.headers['content-type'] }));
-    });
-    const { status, body: answer } = await write();
-    const answered = JSON.parse(answer.toString());
-    expect([status, answered, body]).toEqual([201, { type: 'application/json' }, '{"a":1}']);
-  });
-});
-
 describe('the bulkhead', () => {
   const perConnection = 32;
 
@@ -843,19 +828,6 @@ describe('a refusal', () => {
     expect(elsewhere.calls).toEqual([]);
   });
 
-  test('for a missing connection names no address and no credential', async () => {
-    const { service, read } = await serviceThat(ok);
-    await service.close();
-    const failure = await failureOf(read());
-    expect(failure.extensions).toEqual({
-      code: 'UPSTREAM_UNAVAILABLE',
-      upstream: { status: null, errorCode: null },
-      retryable: true,
-    });
-    const seen = inspect(failure, { depth: 9 }).replace(failure.stack ?? '', failure.message);
-    for (const hidden of [key, '127.0.0.1', 'ECONNREFUSED']) expect(seen).not.toContain(hidden);
-  });
-
   test.each([
     ['base', 'UPSTREAM_BASE_URL'],
     ['api', 'UPSTREAM_API_URL'],
@@ -1239,13 +1211,6 @@ describe('a batch', () => {
     jest.advanceTimersByTime(500);
     expect([...ended.values()]).toEqual(['Abandoned', ...times(3, () => 'UPSTREAM_TIMEOUT')]);
     expect(at.service.calls).toHaveLength(2);
-  });
-
-  test('updates the metrics of its calls once for each family', async () => {
-    const at = await serviceThat(ok);
-    const { ended } = batchOf(at, {}, {}, { family: 'others' }, {});
-    await until(() => ended.size === 4);
-    expect(at.updates.sort()).toEqual(['others 1', 'things 3']);
   });
 });
 

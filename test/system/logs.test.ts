@@ -235,19 +235,6 @@ async function errorsOver(transport: string, id: string, document: string): Prom
   return results[0].errors;
 }
 
-test('no credential is logged', async () => {
-  await ask(`${running.url}/graphql?sessionId=${key}`, query, {}, { 'x-request-id': 'by-session' });
-  await fetch(`${running.url}/nowhere?sessionId=${key}`, { headers: { 'x-request-id': 'nowhere' } });
-  await fetch(`${running.url}/graphql%3FsessionId=${key}`, { headers: { 'x-request-id': 'encoded' } });
-  const odd = ['%253FsessionId=', '%3FsessionId=%zz', '&sessionId=', ';sessionId='];
-  for (const [index, parameter] of odd.entries()) {
-    await fetch(`${running.url}/graphql${parameter}${key}`, { headers: { 'x-request-id': `odd-${index}` } });
-  }
-  const ids = ['by-session', 'nowhere', 'encoded', ...odd.map((_, index) => `odd-${index}`)];
-  await Promise.all(ids.map(linesOf));
-  expect(running.stderr()).not.toContain(key);
-});
-
 describe('output that nobody reads', () => {
   /** A pipe that takes no more. */
   async function startFullPipe() {

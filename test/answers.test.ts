@@ -5,7 +5,7 @@ import { request } from 'undici';
 import { type CachedResponse, represent } from '../src/http/response-cache/store.js';
 import { setClock } from '../src/lib/clock.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { addressesOn, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
+import { addressesOn, type GraphqlAnswer, signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { begun, hold } from './support/hold.js';
 import { market, publishMarket, readMarket, recordCallsOf, startPair } from './support/market-pair.js';
 import { counted } from './support/metrics.js';
@@ -327,20 +327,12 @@ test.each(['*/*', 'text/html, application/json'])('a query by GET that accepts %
 test('a client is told to ask again for what a write or a poll may change and for what came by a cookie, and to keep no answer to a write', async () => {
   const cachingOf = async (query: string, credential: Record<string, string>) =>
     (await post(alone, query, credential)).headers['cache-control'];
-  const signedIn = await fetch(`${alone.url}/graphql`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      query: 'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { viewer { team } } }',
-    }),
-  });
-  const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
   const suggestions = '{ suggestMarkets(keyword: "industrial") }';
   expect(await cachingOf(suggestions, key)).toMatch(/^private, max-age=\d+$/);
   expect(await cachingOf('{ market(id: 1) { name } }', key)).toBe('private, no-cache');
   expect(await cachingOf(fresh(), key)).toBe('private, no-cache');
   expect(await cachingOf('mutation { createEmbedSession { session { accessToken } } }', key)).toBe('no-store');
-  expect(await cachingOf(suggestions, { cookie })).toBe('private, no-cache');
+  expect(await cachingOf(suggestions, await signedIn(alone))).toBe('private, no-cache');
 });
 
 test('a response is not kept for longer because the clock is set back', async () => {

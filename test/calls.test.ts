@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type FieldNode, Kind, parse, print, visit } from 'graphql';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type CallsRow, callsTable, cursorOf, type Tally } from './support/calls-table.js';
-import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { startWithHeld } from './support/held-service.js';
 import { overSse } from './support/streams.js';
 import { until } from './support/until.js';
@@ -176,11 +176,11 @@ describe('with graphql-cost: 1, a response says what it cost', () => {
       headers: { ...headers, 'apollo-require-preflight': '1' },
     });
     expect(await get.json()).toMatchObject({ extensions: { cost } });
-    const parts = await fetch(`${gateway.url}/graphql`, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json', accept: 'multipart/mixed; incrementalSpec=v0.2' },
-      body: JSON.stringify({ query }),
-    });
+    const parts = await postJson(
+      `${gateway.url}/graphql`,
+      { query },
+      { ...headers, accept: 'multipart/mixed; incrementalSpec=v0.2' },
+    );
     expect(parts.headers.get('content-type')).toMatch(/^multipart/);
     expect(await parts.text()).toMatch(/"extensions":\{"cost":\{"estimated":2,"upstreamCalls":\d+\}\},"hasNext":false/);
   });

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { createConnections } from '../src/http/connections.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { counted } from './support/metrics.js';
 import { get, post, rawConnection, toWebSocket } from './support/raw-http.js';
@@ -159,8 +159,7 @@ describe('a body that is refused before it has arrived', () => {
   });
 
   const posts = {
-    fetch: (body: string) =>
-      fetch(`${gateway.url}/graphql`, { method: 'POST', headers: { 'content-type': 'application/json' }, body }),
+    fetch: (body: string) => postJson(`${gateway.url}/graphql`, body, {}),
     'fetch with a stream': (body: string) =>
       fetch(`${gateway.url}/graphql`, {
         method: 'POST',
@@ -508,12 +507,7 @@ describe('a slow service', () => {
 
   /** Asks, and hangs up when the signal says so. */
   const ask = (query: string, signal?: AbortSignal, { url } = gateway) =>
-    fetch(`${url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...demoHeaders },
-      body: JSON.stringify({ query }),
-      ...(signal && { signal }),
-    }).then(response => response.json());
+    postJson(`${url}/graphql`, { query }, demoHeaders, signal).then(response => response.json());
 
   const countOf = (first: number) => `events(first: ${first}) { totalCount }`;
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { request } from 'undici';
 import { WebSocket } from 'ws';
-import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { ask, demoHeaders, signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, fakeWire } from './support/wire.js';
 
 const service = fakeWire(({ url }) => {
@@ -15,12 +15,7 @@ let gateway: TestGateway;
 let cookie: string;
 beforeAll(async () => {
   gateway = await startGateway({ wire: service.wire });
-  const { headers } = await gateway.query(
-    'mutation { signIn(input: { email: "ada@team.example", password: "p" }) { viewer { email } } }',
-    {},
-    {},
-  );
-  [cookie = ''] = (headers.get('set-cookie') ?? '').split(';');
+  ({ cookie } = await signedIn(gateway));
 });
 afterAll(() => gateway.close());
 beforeEach(() => {

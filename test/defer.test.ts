@@ -20,7 +20,7 @@ import {
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
 import { laterRules } from '../src/graphql/limits/document-checks.js';
 import { acceptsParts, withoutParts } from '../src/http/web-safety.js';
-import { demoHeaders, startGateway } from './support/gateway.js';
+import { demoHeaders, postJson, startGateway } from './support/gateway.js';
 import { startWithObservationsHeld } from './support/held-service.js';
 import { type Draw, drawFrom } from './support/seeded.js';
 import { until } from './support/until.js';
@@ -276,12 +276,7 @@ describe('over HTTP', () => {
   const eventsQuery =
     '{ events(first: 2) { nodes { id title ... @defer(label: "more") { references { observation { title } } } } } }';
   const post = (url: string, query: string, headers: Record<string, string> = {}, signal?: AbortSignal) =>
-    fetch(`${url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...demoHeaders, ...headers },
-      body: JSON.stringify({ query }),
-      ...(signal && { signal }),
-    });
+    postJson(`${url}/graphql`, { query }, { ...demoHeaders, ...headers }, signal);
   const partsOf = (text: string): Part[] =>
     text
       .split(/\r\n---(?:--\r\n)?/)

@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import { getIntrospectionQuery, getOperationAST, Kind, OperationTypeNode, parse, validate } from 'graphql';
 import { collectGarbage } from './support/collect-garbage.js';
 import { executePlanned, executeWithGraphqlJs, runs, schema, withoutStacks } from './support/compare-executors.js';
-import { demoHeaders, startGateway } from './support/gateway.js';
+import { demoHeaders, postJson, startGateway } from './support/gateway.js';
 import { until } from './support/until.js';
 
 withoutStacks();
@@ -53,11 +53,7 @@ test('answers the same over HTTP with either executor, and each time', async () 
     executors.map(GRAPHQL_EXECUTOR => startGateway({ env: { GRAPHQL_EXECUTOR, RESPONSE_CACHE: 'false' } })),
   );
   const answer = async (url: string, body: object, headers: Record<string, string>) => {
-    const response = await fetch(`${url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify(body),
-    });
+    const response = await postJson(`${url}/graphql`, body, headers);
     const { errors, ...rest } = (await response.json()) as { errors?: { message: string; path?: unknown }[] };
     const sorted = errors?.map(error => JSON.stringify(error)).sort();
     return { status: response.status, type: response.headers.get('content-type'), errors: sorted, rest };

@@ -20,7 +20,7 @@ import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.
 import { takeAttemptTimers } from './support/attempt-timers.js';
 import { cursorOf } from './support/calls-table.js';
 import { cleanups, listening } from './support/cleanups.js';
-import { startGateway, type TestGateway } from './support/gateway.js';
+import { postJson, signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
 import { takeLog } from './support/log.js';
@@ -34,6 +34,7 @@ const key = (name: string) => ({ 'x-api-key': `demo-key-${name}` });
 const admin = key('subscribed');
 const member = key('markets-only');
 const stranger = key('no-markets');
+const ben = { email: 'ben@team.example', password: 'sandbox-ben' };
 const hashOf = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 
 let sandbox: Sandbox;
@@ -190,17 +191,6 @@ const listed = async (headers: Headers = admin, on = gateway) =>
 const fault = ({ errors }: { errors: { extensions: { code: string; argument?: string } }[] | undefined }) =>
   errors?.map(({ extensions: { code, argument } }) => (argument === undefined ? code : `${code} ${argument}`)).join();
 
-/** Signs a user of the sandbox in and gives the headers of the session. */
-async function signedIn(email: string, password: string): Promise<Headers> {
-  const answer = await gateway.query(
-    'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }',
-    { input: { email, password } },
-    {},
-  );
-  const cookie = answer.headers.getSetCookie().map(line => line.split(';')[0]);
-  return { cookie: cookie.join('; ') };
-}
-
 const verified = ({ bytes, headers }: ReceivedCall, secret: string) => {
   new Webhook(secret).verify(bytes, headers as Record<string, string>);
   return true;
@@ -241,15 +231,15 @@ describe('registered endpoints', () => {
 
   test('are registered, changed and deleted only by an admin of the team', async () => {
     await alone();
-    const ben = await signedIn('ben@team.example', 'sandbox-ben');
-    for (const headers of [member, ben, stranger]) {
+    const asBen = await signedIn(gateway, ben);
+    for (const headers of [member, asBen, stranger]) {
       expect(fault(await update({ description: 'Mine' }, headers))).toBe('FORBIDDEN');
       expect(fault(await register('https://crm.example/', {}, headers))).toBe('FORBIDDEN');
       expect(fault(await gateway.query(deleteMutation, { name: crm }, headers))).toBe('FORBIDDEN');
     }
-    const ada = await signedIn('ada@team.example', 'sandbox-ada');
+    const ada = await signedIn(gateway);
     expect(fault(await register('https://crm.example/', {}, ada))).toBeUndefined();
-    expect(await list(ben)).toHaveLength(1);
+    expect(await list(asBen)).toHaveLength(1);
   });
 
   test('return FORBIDDEN with a reason for a client without a team', async () => {
@@ -269,7 +259,7 @@ describe('registered endpoints', () => {
     expect(fault(await register('https://crm.example/', {}, member))).toBeUndefined();
     expect(await list(member)).toHaveLength(1);
     expect(await list(admin)).toHaveLength(0);
-    const ada = await signedIn('ada@team.example', 'sandbox-ada');
+    const ada = await signedIn(gateway);
     const answer = await register('https://crm.example/', {}, ada);
     expect(fault(answer)).toBe('FORBIDDEN');
     expect(answer.errors?.[0].message).toMatch(/TEAMS_FILE/);
@@ -723,8 +713,8 @@ describe('an export', () => {
 
   test('uses the user of the session for a signed-in user, and ignores onBehalfOf', async () => {
     const endpoint = await startRegistered(thanks, '/?e={user.email}&n={user.name}');
-    const ben = await signedIn('ben@team.example', 'sandbox-ben');
-    await sendAll({ onBehalfOf: { name: 'Mallory', email: 'mallory@evil.example' } }, ben);
+    const asBen = await signedIn(gateway, ben);
+    await sendAll({ onBehalfOf: { name: 'Mallory', email: 'mallory@evil.example' } }, asBen);
     const query = new URLSearchParams((endpoint.received[0]?.url ?? '').split('?')[1]);
     expect(Object.fromEntries(query)).toEqual({ e: 'ben@team.example', n: 'Ben Okafor' });
     expect((await listed()).nodes[0]).toMatchObject({ by: 'ben@team.example', user: 'ben@team.example' });
@@ -1771,12 +1761,12 @@ describe('the record of exports', () => {
       arrived();
     });
     const client = new AbortController();
-    const request = fetch(`${gateway.url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...admin },
-      body: JSON.stringify({ query: exportMutation, variables: { input: order({ idempotencyKey }) } }),
-      signal: client.signal,
-    });
+    const request = postJson(
+      `${gateway.url}/graphql`,
+      { query: exportMutation, variables: { input: order({ idempotencyKey }) } },
+      admin,
+      client.signal,
+    );
     await receivedCall;
     client.abort();
     await expect(request).rejects.toThrow();

@@ -11,7 +11,7 @@ import { createHttpApp } from '../src/http/fastify.js';
 import { keepResult, keptResult, serveApollo } from '../src/http/graphql/route.js';
 import { createRequestTelemetry } from '../src/http/request-telemetry.js';
 import { createProxyHeaders } from '../src/lib/network.js';
-import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { overWebsocket } from './support/streams.js';
 
@@ -224,11 +224,7 @@ describe('onError', () => {
     message: expect.stringContaining('must be PROPAGATE'),
   });
   const post = (body: object, accept = '*/*') =>
-    fetch(`${gateway.url}/graphql`, {
-      method: 'POST',
-      headers: { ...demoHeaders, 'content-type': 'application/json', accept },
-      body: JSON.stringify({ query, ...body }),
-    });
+    postJson(`${gateway.url}/graphql`, { query, ...body }, { ...demoHeaders, accept });
   const get = (path: string, onError: string) =>
     fetch(`${gateway.url}${path}?${new URLSearchParams({ query, onError })}`, {
       headers: {

@@ -10,7 +10,7 @@ import { withoutValue } from '../src/graphql/argument-errors.js';
 import { selectionsOf, selectsMember } from '../src/graphql/input.js';
 import { cursorOf, eventsWith } from './support/calls-table.js';
 import { cpuTimeOf } from './support/cpu-time.js';
-import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { ask, demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, fakeWire } from './support/wire.js';
 
 const companies = [
@@ -151,11 +151,10 @@ describe('the list of events', () => {
   test('refuses an infinite number in a variable', async () => {
     const query = `mutation ($attributes: JSONObject) {
       startDiscovery(input: { marketId: 1, searchCriteria: { attributes: $attributes } }) { __typename } }`;
-    const response = await fetch(`${gateway.url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...demoHeaders },
-      body: `{"query":${JSON.stringify(query)},"variables":{"attributes":{"x":[1e400]}}}`,
-    });
+    const response = await postJson(
+      `${gateway.url}/graphql`,
+      `{"query":${JSON.stringify(query)},"variables":{"attributes":{"x":[1e400]}}}`,
+    );
     expect(codesOf(JSON.parse(await response.text()).errors)).toEqual(badInput('input.searchCriteria.attributes'));
     expect(service.calls).toEqual([]);
   });

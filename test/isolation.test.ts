@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { ask, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
+import { ask, type GraphqlAnswer, signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { sendMcp, toolCall } from './support/mcp.js';
 import { counted } from './support/metrics.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
@@ -93,16 +93,11 @@ describe('over a service that returns different data to each client', () => {
       { name: 'bearer', headers: { authorization: `Bearer ${secret}` }, search: '', secret },
       { name: 'sessionId', headers: {}, search: `?sessionId=${secret}`, secret },
     ]);
-    const signedIn = values.map(async secret => {
-      const { headers } = await gateway.query(
-        'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }',
-        { input: { email: `${secret}@team.example`, password: 'p' } },
-        {},
-      );
-      const [cookie = ''] = (headers.get('set-cookie') ?? '').split(';');
-      return { name: 'cookie', headers: { cookie }, search: '', secret: `svc=${secret}` };
+    const withCookies = values.map(async secret => {
+      const headers = await signedIn(gateway, { email: `${secret}@team.example`, password: 'p' });
+      return { name: 'cookie', headers, search: '', secret: `svc=${secret}` };
     });
-    clients = [...explicit, ...(await Promise.all(signedIn))].map(client => ({
+    clients = [...explicit, ...(await Promise.all(withCookies))].map(client => ({
       ...client,
       mark: markOf(client.name, client.secret),
     }));

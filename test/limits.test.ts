@@ -28,7 +28,7 @@ import { readExamples } from '../src/http/graphiql/graphiql.js';
 import type { Sandbox } from '../src/sandbox/server.js';
 import { createSchema, readTypeDefs } from '../src/schema.js';
 import { callsTable, cursorOf } from './support/calls-table.js';
-import { demoHeaders, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
+import { demoHeaders, postJson, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { reply, startStubService } from './support/stub-service.js';
 
 const schema = createSchema();
@@ -514,11 +514,7 @@ describe('without introspection', () => {
 test('the name of the operation to execute is bounded, because the error repeats it', async () => {
   const answer = async (operationName: string) => {
     const body = JSON.stringify({ query: '{ viewer { team } }', operationName });
-    const response = await fetch(`${gateway.url}/graphql`, {
-      method: 'POST',
-      headers: { ...demoHeaders, 'content-type': 'application/json' },
-      body,
-    });
+    const response = await postJson(`${gateway.url}/graphql`, body);
     return JSON.stringify(await response.json());
   };
   expect(await answer('n'.repeat(90_000))).toContain('"measure":"name"');
@@ -529,10 +525,9 @@ test.each(['/graphql', '/graphql/stream'])(
   'an operation that the document does not have is refused at %s',
   async path => {
     const answer = async (body: object) => {
-      const response = await fetch(gateway.url + path, {
-        method: 'POST',
-        headers: { ...demoHeaders, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-        body: JSON.stringify(body),
+      const response = await postJson(gateway.url + path, body, {
+        ...demoHeaders,
+        accept: 'application/json, text/event-stream',
       });
       return `${response.status} ${await response.text()}`;
     };

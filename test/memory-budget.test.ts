@@ -7,7 +7,7 @@ import { ResponseVector, responseBytes, responseMessage } from '../src/graphql/r
 import { cacheBytes, heapFlags, heapLimit } from '../src/lib/heap.js';
 import { Claim, type MemoryBounds } from '../src/lib/memory-budget.js';
 import { collectGarbage } from './support/collect-garbage.js';
-import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { rawConnection } from './support/raw-http.js';
 import { overSse, overWebsocket, rawSocket } from './support/streams.js';
@@ -64,12 +64,7 @@ async function beAccepted(): Promise<void> {
 async function hold(headers: Record<string, string> = demoHeaders) {
   const aborting = new AbortController();
   const query = `{ market(id: ${++markets}) { esg companies { totalCount } } }`;
-  const ended = fetch(`${gateway.url}/graphql`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ query }),
-    signal: aborting.signal,
-  }).catch(() => {});
+  const ended = postJson(`${gateway.url}/graphql`, { query }, headers, aborting.signal).catch(() => {});
   await until(async () => (await held()) > 7 * mebibyte);
   return async () => {
     aborting.abort();
@@ -184,15 +179,11 @@ test('a response for which there is no memory at the last moment is refused', as
 
 describe('a response in parts', () => {
   const send = (fields: string) =>
-    fetch(`${gateway.url}/graphql`, {
-      method: 'POST',
-      headers: {
-        ...demoHeaders,
-        'content-type': 'application/json',
-        accept: 'multipart/mixed;incrementalSpec=v0.2,application/json',
-      },
-      body: JSON.stringify({ query: `{ market(id: 1) { ${fields} } }` }),
-    });
+    postJson(
+      `${gateway.url}/graphql`,
+      { query: `{ market(id: 1) { ${fields} } }` },
+      { ...demoHeaders, accept: 'multipart/mixed;incrementalSpec=v0.2,application/json' },
+    );
   const isCounted = async () =>
     (await counted(gateway.url, 'gateway_requests_total', { outcome: 'QUERY_TOO_COMPLEX' })) === 1 &&
     (await held()) === 0;

@@ -13,6 +13,7 @@ import {
   addressesOn,
   ask,
   type GraphqlAnswer,
+  postJson,
   startGateway,
   startOverSandbox,
   type TestGateway,
@@ -272,11 +273,11 @@ describe('a session', () => {
   test('has the same error on a stream, which cannot clear the cookie', async () => {
     const cookie = await cookieFrom(gateway);
     sandbox.tell({ path: /events$/, status: 401, errorCode: 'UNAUTHORISED' });
-    const response = await fetch(`${gateway.url}/graphql/stream`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'text/event-stream', cookie },
-      body: JSON.stringify({ query: '{ events(first: 8) { totalCount } }' }),
-    });
+    const response = await postJson(
+      `${gateway.url}/graphql/stream`,
+      { query: '{ events(first: 8) { totalCount } }' },
+      { accept: 'text/event-stream', cookie },
+    );
     expect(await response.text()).toContain('"code":"UNAUTHENTICATED"');
   });
 

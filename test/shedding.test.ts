@@ -7,7 +7,7 @@ import { MemoryBudget } from '../src/lib/memory-budget.js';
 import { runYielding, takeTurn } from '../src/lib/run.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
-import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { startWithHeld } from './support/held-service.js';
 import { hold } from './support/hold.js';
 import { counted } from './support/metrics.js';
@@ -44,12 +44,9 @@ describe('with as many requests in flight as there may be', () => {
     const before = await running();
     hanging.push(
       ...names.map(name =>
-        fetch(`${gateway.url}/graphql`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', ...headers },
-          body: JSON.stringify({ query: `query ${name} ${slow}` }),
-          signal: abort.signal,
-        }).catch(() => undefined),
+        postJson(`${gateway.url}/graphql`, { query: `query ${name} ${slow}` }, headers, abort.signal).catch(
+          () => undefined,
+        ),
       ),
     );
     await until(async () => (await running()) === before + names.length);
@@ -367,12 +364,9 @@ test('the limit follows the event loop of the process, and is in the metrics', a
   const gateway = await startGateway({ sandbox, env: { MAX_EVENT_LOOP_DELAY_MS: '' } });
   const abort = new AbortController();
   const hanging = Array.from({ length: 100 }, (_, index) =>
-    fetch(`${gateway.url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...demoHeaders },
-      body: JSON.stringify({ query: `query q${index} ${slow}` }),
-      signal: abort.signal,
-    }).catch(() => undefined),
+    postJson(`${gateway.url}/graphql`, { query: `query q${index} ${slow}` }, demoHeaders, abort.signal).catch(
+      () => undefined,
+    ),
   );
   const busy = setInterval(() => {
     const end = performance.now() + 100;

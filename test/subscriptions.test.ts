@@ -13,7 +13,7 @@ import { createSharedExecution, type Listener } from '../src/subscriptions/share
 import { type SubscriptionBounds, Subscriptions } from '../src/subscriptions/subscriptions.js';
 import { WebSocketConnection } from '../src/subscriptions/websocket-connection.js';
 import { collectGarbage } from './support/collect-garbage.js';
-import { ask, demoHeaders, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
+import { ask, demoHeaders, signedIn, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { get, post, rawConnection, toWebSocket } from './support/raw-http.js';
 import { type Heard, overSse, overWebsocket, rawSocket, startDiscovery } from './support/streams.js';
@@ -258,12 +258,7 @@ test('a credential counts as a header, in the query, or in the first message, an
 describe('A session cookie', () => {
   let cookie: string;
   beforeAll(async () => {
-    const { headers } = await gateway.query(
-      'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { viewer { email } } }',
-      {},
-      {},
-    );
-    cookie = (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+    ({ cookie } = await signedIn(gateway));
   });
 
   test.each([

@@ -18,7 +18,7 @@ import { setClock, timeNow } from '../src/lib/clock.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { takeAttemptTimers } from './support/attempt-timers.js';
-import { startGateway, type TestGateway } from './support/gateway.js';
+import { signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { type RedisServer, startRedis } from './support/redis.js';
 import { overSse } from './support/streams.js';
@@ -573,16 +573,7 @@ test('a watch ends when its client signs out on another gateway', async () => {
   const listed = { ...env, TEAMS_FILE: join(folder, 'teams.json') };
   const [one, two] = await Promise.all([1, 2].map(() => startGateway({ sandbox, redisUrl: redis.url, env: listed })));
   try {
-    const signIn = async () => {
-      const document = 'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }';
-      const { headers } = await (one as TestGateway).query(document, { input: { email, password } }, {});
-      return {
-        cookie: headers
-          .getSetCookie()
-          .map(each => each.split(';')[0])
-          .join('; '),
-      };
-    };
+    const signIn = () => signedIn(one as TestGateway, { email, password });
     const signOut = (session: Record<string, string>) =>
       (two as TestGateway).query('mutation { signOut { viewer { email } } }', {}, session);
     const beginOn = (session: Record<string, string>) =>

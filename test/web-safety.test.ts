@@ -13,7 +13,15 @@ import { createRequestTelemetry } from '../src/http/request-telemetry.js';
 import { refuseUnreadable, safeHeaders } from '../src/http/web-safety.js';
 import { createProxyHeaders } from '../src/lib/network.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { demoHeaders, startGateway, startOverSandbox, type TestGateway, wireOrigin } from './support/gateway.js';
+import {
+  demoHeaders,
+  postJson,
+  signedIn,
+  startGateway,
+  startOverSandbox,
+  type TestGateway,
+  wireOrigin,
+} from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { ofTheRun } from './support/of-the-run.js';
 import { startRedis } from './support/redis.js';
@@ -43,11 +51,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const post = (headers: Record<string, string>, body = document, at = gateway) =>
-  fetch(`${at.url}/graphql`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...demoHeaders, ...headers },
-    body,
-  });
+  postJson(`${at.url}/graphql`, body, { ...demoHeaders, ...headers });
 
 const preflight = (origin: string) =>
   fetch(`${gateway.url}/graphql`, {
@@ -190,11 +194,7 @@ describe.each<[string, () => Promise<TestGateway>]>([
   afterAll(() => guarded.close());
 
   const send = (path: string, accept: string, body: object, headers: Record<string, string>) =>
-    fetch(`${guarded.url}${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept, ...headers },
-      body: JSON.stringify(body),
-    });
+    postJson(`${guarded.url}${path}`, body, { accept, ...headers });
   const query = { query: '{ viewer { authentication } }' };
   const updates = { query: 'subscription { eventUpdates { cursor } }' };
   const tools = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
@@ -250,11 +250,7 @@ test.each(['', ours])('a WebSocket with a key opens only for listed origins (COR
 
 /** A stream that ends with its first answer. */
 const stream = (headers: Record<string, string> = {}) =>
-  fetch(`${gateway.url}/graphql/stream`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...demoHeaders, ...headers },
-    body: document,
-  });
+  postJson(`${gateway.url}/graphql/stream`, document, { accept: 'text/event-stream', ...demoHeaders, ...headers });
 
 describe('a stream', () => {
   test('can be read by listed origins only', async () => {
@@ -277,11 +273,8 @@ describe('a stream', () => {
   ])(
     'that a page asks for with the cookie and no origin is answered by where the page is: %s',
     async (site, expected) => {
-      const input = { email: 'ada@team.example', password: 'sandbox-ada' };
-      const signIn = 'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }';
-      const signedIn = await gateway.query(signIn, { input }, {});
+      const { cookie } = await signedIn(gateway);
       const headers = { accept: 'text/event-stream', 'sec-fetch-site': site, 'sec-fetch-mode': 'no-cors' };
-      const [cookie = ''] = signedIn.headers.getSetCookie().map(line => line.split(';')[0] ?? '');
       const address = `${gateway.url}/graphql/stream?query={viewer{email}}`;
       const response = await fetch(address, { headers: { ...headers, cookie } });
       expect(response.status).toBe(expected);

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import fc from 'fast-check';
 import type { Sandbox } from '../src/sandbox/server.js';
 import { cleanups } from './support/cleanups.js';
-import { addressesOn, ask, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
+import { addressesOn, signedIn, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { startRedis } from './support/redis.js';
 import { overSse } from './support/streams.js';
 import { reply, startStubService } from './support/stub-service.js';
@@ -41,23 +41,6 @@ const start = `mutation ($input: StartDiscoveryInput!) {
   }
 }`;
 
-async function signedIn(): Promise<Record<string, string>> {
-  const [user] = sandbox.demo.users;
-  const answer = await ask(
-    `${gateway.url}/graphql`,
-    'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { authentication email } } }',
-    { input: { email: user?.email, password: user?.password } },
-    {},
-  );
-  expect(answer.data.signIn.viewer).toEqual({ authentication: 'COOKIE', email: user?.email });
-  return {
-    cookie: answer.headers
-      .getSetCookie()
-      .map(line => line.split(';')[0])
-      .join('; '),
-  };
-}
-
 /** Waits for the jobs of a phase, and compares them with those that a query reads. @returns their progress over time. */
 async function finished(phase: 'DISCOVERY' | 'PUBLISH', headers: Record<string, string>): Promise<number[]> {
   const variables = { id: market, phase };
@@ -73,7 +56,7 @@ async function finished(phase: 'DISCOVERY' | 'PUBLISH', headers: Record<string, 
 const withKey = async () => ({ 'x-api-key': 'demo-key-subscribed' });
 
 describe.each([
-  ['a signed-in user', signedIn, 'metadata'],
+  ['a signed-in user', () => signedIn(gateway), 'metadata'],
   ['an API key', withKey, 'metadata'],
   ['an API key, where the service sends no metadata,', withKey, 'data'],
   ['an API key, where the service sends bare lists,', withKey, 'none'],

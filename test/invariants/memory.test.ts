@@ -1,5 +1,6 @@
 import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { fuzz } from '../support/fuzz.js';
+import { postJson } from '../support/gateway.js';
 import { esgOf, type LargeClient, startLargeService, transports } from '../support/large-answers.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
@@ -74,11 +75,7 @@ const times = (count: number, market: () => number) => Array.from({ length: coun
 /** No memory is held any more, and a new request is answered. */
 async function recovered(): Promise<void> {
   await until(async () => (await metric('gateway_held_bytes')) === 0);
-  const response = await fetch(`${gateway.url}/graphql`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-api-key': 'good' },
-    body: JSON.stringify({ query: esgOf(fresh()) }),
-  });
+  const response = await postJson(`${gateway.url}/graphql`, { query: esgOf(fresh()) }, { 'x-api-key': 'good' });
   const text = await response.text();
   if (text.length < 7_000_000) throw new Error(`Answered with ${response.status} ${text}`);
 }

@@ -143,16 +143,29 @@ export const ask = (
   headers?: Record<string, string>,
 ): Promise<GraphqlAnswer> => send(address, { query, variables }, headers);
 
-async function send(
-  address: string,
-  body: unknown,
-  headers: Record<string, string> = demoHeaders,
-): Promise<GraphqlAnswer> {
-  const response = await fetch(address, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  });
+/** Signs a user of the sandbox in. @returns the headers of the session */
+export async function signedIn(
+  { url }: { readonly url: string },
+  { email, password } = { email: 'ada@team.example', password: 'sandbox-ada' },
+) {
+  const document = 'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }';
+  const { headers, errors } = await ask(`${url}/graphql`, document, { input: { email, password } }, {});
+  if (errors !== undefined) throw new Error(JSON.stringify(errors));
+  const cookies = headers.getSetCookie().map(line => line.split(';')[0]);
+  return { cookie: cookies.join('; ') };
+}
+
+async function send(address: string, body: unknown, headers?: Record<string, string>): Promise<GraphqlAnswer> {
+  const response = await postJson(address, body, headers);
   const { data, errors, extensions } = JSON.parse(await response.text());
   return { status: response.status, headers: response.headers, data, errors, extensions };
 }
+
+/** Sends a body of JSON by POST: a text as it is, without `headers` as the sandbox's demo key. */
+export const postJson = (address: string, body: unknown, headers: object = demoHeaders, signal?: AbortSignal) =>
+  fetch(address, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...(signal && { signal }),
+  });

@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { demoHeaders } from './gateway.js';
+import { demoHeaders, postJson } from './gateway.js';
 
 /** The revisions of the protocol that the gateway offers. */
 export const revisions = ['2026-07-28', '2025-11-25', '2025-06-18'] as const;
@@ -43,11 +43,7 @@ export async function connectOldMcp(url: string, headers: Record<string, string>
 
 /** Sends one message as it is. @param url of the gateway. */
 export function sendMcp(url: string, body: unknown, headers: Record<string, string> = demoHeaders, search = '') {
-  return fetch(`${url}/mcp${search}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
-    body: JSON.stringify(body),
-  });
+  return postJson(`${url}/mcp${search}`, body, { accept: 'application/json, text/event-stream', ...headers });
 }
 
 /** The message that calls a tool, of the revisions before 2026-07-28. */

@@ -1,7 +1,7 @@
 import { createClient as createSseClient } from 'graphql-sse';
 import { createClient, type SubscribePayload } from 'graphql-ws';
 import WebSocket from 'ws';
-import { demoHeaders } from './gateway.js';
+import { demoHeaders, postJson } from './gateway.js';
 import { until } from './until.js';
 
 /** What a subscription's listener heard. */
@@ -122,10 +122,9 @@ export const searchCriteria = {
 
 /** Starts a discovery at the service itself. */
 export async function startDiscovery(origin: string, marketId: string): Promise<void> {
-  const response = await fetch(`${origin}/v2/discovery/${marketId}/start`, {
-    method: 'POST',
-    headers: { ...demoHeaders, 'content-type': 'application/json' },
-    body: JSON.stringify({ searchCriteria, pipelineChoices: { skipDiscoveryReview: true } }),
+  const response = await postJson(`${origin}/v2/discovery/${marketId}/start`, {
+    searchCriteria,
+    pipelineChoices: { skipDiscoveryReview: true },
   });
   if (!response.ok) throw new Error(`The discovery did not start: ${response.status} ${await response.text()}`);
 }

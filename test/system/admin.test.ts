@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { hashOfKey } from '../../src/auth/credentials.js';
+import { postJson } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { get, post, rawConnection } from '../support/raw-http.js';
 import { startRedis } from '../support/redis.js';
@@ -168,10 +169,8 @@ describe('clients', () => {
   const [first, other] = ['demo-key-subscribed', 'demo-key-markets-only'];
   /** What a client gets at a gateway. */
   const query = async (url: string | undefined, name: string) => {
-    const response = await fetch(`${url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-api-key': name },
-      body: '{"query":"{ market(id: 3) { name } viewer { team } }"}',
+    const response = await postJson(`${url}/graphql`, '{"query":"{ market(id: 3) { name } viewer { team } }"}', {
+      'x-api-key': name,
     });
     return { status: response.status, text: await response.text() };
   };

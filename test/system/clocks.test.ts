@@ -1,13 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { addressesOn, ask } from '../support/gateway.js';
+import { addressesOn, ask, signedIn } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
 import { until } from '../support/until.js';
 
 const hour = 3_600;
-const ada = { email: 'ada@team.example', password: 'sandbox-ada' };
 
 let program: Program;
 let sandbox: Sandbox;
@@ -44,12 +43,6 @@ async function startAhead(seconds: number, env: Record<string, string> = { REDIS
   return gateway;
 }
 
-const cookieFrom = async ({ url }: Running) => {
-  const document = 'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }';
-  const { headers, errors } = await ask(`${url}/graphql`, document, { input: ada }, {});
-  expect(errors).toBeUndefined();
-  return { cookie: `${headers.getSetCookie()[0]?.split(';')[0]}` };
-};
 const signOut = ({ url }: Running, cookie: Record<string, string>) =>
   ask(`${url}/graphql`, 'mutation { signOut { viewer { email } } }', {}, cookie);
 const codeOf = async ({ url }: Running, cookie: Record<string, string>) =>
@@ -58,7 +51,7 @@ const codeOf = async ({ url }: Running, cookie: Record<string, string>) =>
 describe.each([2 * hour, 25 * hour, -2 * hour, 80])('a gateway whose clock is wrong by %s s', seconds => {
   test('forgets no sign-out, and takes part in the sessions of the others', async () => {
     const [right, wrong] = await Promise.all([startAhead(0), startAhead(seconds)]);
-    const cookies = [await cookieFrom(right), await cookieFrom(wrong), await cookieFrom(right)] as const;
+    const cookies = [await signedIn(right), await signedIn(wrong), await signedIn(right)] as const;
     expect(await codeOf(wrong, cookies[0])).toBeUndefined();
     expect(await codeOf(right, cookies[1])).toBeUndefined();
     await signOut(right, cookies[0]);

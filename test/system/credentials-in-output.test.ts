@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { addressesOn, ask } from '../support/gateway.js';
+import { addressesOn, ask, postJson } from '../support/gateway.js';
 import { buildProgram, type Program } from '../support/program.js';
 import { allRedisPlaces } from '../support/redis-cluster.js';
 
@@ -91,15 +91,7 @@ test.each(allRedisPlaces)(
     await visitAll();
     for (const search of ['?sessionId=session-3e8d6c&query={', '?sessionId=session-3e8d6c']) {
       told.push(await (await fetch(`${address}${search}`)).text());
-      told.push(
-        await (
-          await fetch(`${address}${search}`, {
-            method: 'POST',
-            body: '{',
-            headers: { 'content-type': 'application/json' },
-          })
-        ).text(),
-      );
+      told.push(await (await postJson(`${address}${search}`, '{', {})).text());
       told.push(await (await fetch(`${running.url}/nowhere${search}`)).text());
     }
     told.push(await (await fetch(`${running.url}/metrics`)).text());

@@ -8,6 +8,7 @@ import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { cleanups, temporaryFolder } from '../support/cleanups.js';
+import { postJson } from '../support/gateway.js';
 import { buildProgram, type Ended } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
 import { overSse, overWebsocket } from '../support/streams.js';
@@ -177,11 +178,7 @@ test.each(Object.entries(storages))(
     const made: Record<string, string> = {};
     const byKey = { 'x-api-key': secrets.key };
     async function ask(query: string, variables: object = {}, headers: Record<string, string> = byKey) {
-      const response = await fetch(`${gateway.url}/graphql`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
-        body: JSON.stringify({ query, variables }),
-      });
+      const response = await postJson(`${gateway.url}/graphql`, { query, variables }, headers);
       const body = await response.text();
       const answer = JSON.parse(body);
       const payload = answer.data && (Object.values(answer.data)[0] as { signingSecret?: string } | null);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { demoHeaders } from '../support/gateway.js';
+import { postJson } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { allRedisPlaces, type RedisPlace } from '../support/redis-cluster.js';
 import { overSse, rawSocket } from '../support/streams.js';
@@ -53,11 +53,7 @@ describe.each(allRedisPlaces)('over %s', (_, startPlace) => {
     const stream = overSse(url, { query });
     await until(() => listeners.every(({ messages }) => messages.length > 1) && stream.results.length > 0);
     expect(await locks()).toHaveLength(1);
-    const running = fetch(`${url}/graphql`, {
-      method: 'POST',
-      headers: { ...demoHeaders, 'content-type': 'application/json' },
-      body: JSON.stringify({ query: '{ market(id: 3) { jobs { id } } }' }),
-    });
+    const running = postJson(`${url}/graphql`, { query: '{ market(id: 3) { jobs { id } } }' });
     await until(() => sandbox.calls.count('/v2/discovery/3/jobs') === 1);
 
     leaver.signal('SIGTERM');

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { addressesOn, demoHeaders } from '../support/gateway.js';
+import { addressesOn, demoHeaders, signedIn } from '../support/gateway.js';
 import { modern, toolCall } from '../support/mcp.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram, type Running } from '../support/program.js';
@@ -168,17 +168,7 @@ test('a request that equals one whose client has hung up is answered', async () 
 
 test('a subscription whose client has hung up ends', async () => {
   const path = `/graphql/stream?query=${encodeURIComponent('subscription { eventUpdates { cursor } }')}`;
-  const { email, password } = sandbox.demo.users[0] ?? { email: '', password: '' };
-  const signIn = await fetch(`${gateway.url}/graphql`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      query: 'mutation ($input: SignInInput!) { signIn(input: $input) { __typename } }',
-      variables: { input: { email, password } },
-    }),
-  });
-  const cookie = signIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
-  expect(cookie).not.toBe('');
+  const { cookie } = await signedIn(gateway);
   const request = get(path, [`cookie: ${cookie}`, 'accept: text/event-stream']);
   await hangUpEarly(request.replace('host: gateway', `host: ${new URL(gateway.url).host}`));
   // The metrics are a second old at most.

@@ -13,7 +13,7 @@ import { Redis } from 'ioredis';
 import { parse } from 'yaml';
 import { createReceiver } from '../../src/receiver/server.js';
 import { freeAddress } from '../support/free-address.js';
-import { startGateway, type TestGateway } from '../support/gateway.js';
+import { postJson, startGateway, type TestGateway } from '../support/gateway.js';
 import { follow } from '../support/guide.js';
 import { type Prometheus, startPrometheus } from '../support/prometheus.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
@@ -88,8 +88,7 @@ async function withAlertmanager<T>(use: (url: string, sent: SentAlert[][]) => Pr
   }
 }
 
-const fire = (url: string, alerts: object[]) =>
-  fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(alerts) });
+const fire = (url: string, alerts: object[]) => postJson(url, alerts, {});
 
 /** Which of these alerts Alertmanager holds back, while all of them fire. */
 const hiddenByAlertmanager = (fired: Record<string, string>[]) =>

@@ -8,7 +8,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { cleanups, listening, temporaryFolder } from '../support/cleanups.js';
-import { ask, demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
+import { ask, demoHeaders, postJson, startGateway, type TestGateway } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram } from '../support/program.js';
 import { type Heard, overSse, overWebsocket } from '../support/streams.js';
@@ -223,11 +223,7 @@ describe('after a reload', () => {
     await write(documentsFile, manifestOf(kept ?? '', removed ?? ''));
     await start({ PERSISTED_DOCUMENTS: documentsFile, PERSISTED_DOCUMENTS_MODE: 'only' });
     const codeOf = async (document = '') => {
-      const response = await fetch(`${gateway.url}/graphql`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...demoHeaders },
-        body: JSON.stringify({ documentId: sha256(document) }),
-      });
+      const response = await postJson(`${gateway.url}/graphql`, { documentId: sha256(document) });
       return ((await response.json()) as { errors?: { extensions: { code: string } }[] }).errors?.[0]?.extensions.code;
     };
     const unknown = 'PERSISTED_QUERY_NOT_FOUND';

@@ -6,7 +6,7 @@ import * as stable from '@opentelemetry/semantic-conventions';
 import * as incubating from '@opentelemetry/semantic-conventions/incubating';
 import { Redis } from 'ioredis';
 import { type CollectedSpan, type Collector, startCollector } from '../support/collector.js';
-import { ask } from '../support/gateway.js';
+import { ask, postJson } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
 import { overWebsocket } from '../support/streams.js';
@@ -257,11 +257,7 @@ test('a document that is named by its hash, and the trace of the latest request 
   const sha256Hash = createHash('sha256').update(text).digest('hex');
   const extensions = { persistedQuery: { version: 1, sha256Hash } };
   const body = JSON.stringify({ query: text, extensions });
-  await fetch(`${running.url}/graphql?sessionId=${key}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body,
-  });
+  await postJson(`${running.url}/graphql?sessionId=${key}`, body, {});
   await until(() => spans.length === 3);
   const [operation, call] = ['query', 'GET events'].map(named);
   expect(operation?.attributes).toMatchObject({ 'graphql.document.id': sha256Hash, 'graphql.operation.type': 'query' });

@@ -5,6 +5,7 @@ import { request } from 'undici';
 import { type CachedResponse, represent } from '../src/http/response-cache/store.js';
 import { setClock } from '../src/lib/clock.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { cleanups, forTest } from './support/cleanups.js';
 import { addressesOn, type GraphqlAnswer, signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { begun, hold } from './support/hold.js';
 import { market, publishMarket, readMarket, recordCallsOf, startPair } from './support/market-pair.js';
@@ -274,19 +275,15 @@ describe.each([
 test.each(redisPlaces.map(([name], index) => ({ name, index })))(
   'what one gateway keeps in $name another gives, and keeps itself',
   async ({ index }) => {
-    const other = await startGateway({ sandbox, redisUrl: places[index]?.url ?? '', env });
-    try {
-      const query = fresh();
-      await post(over(index), query);
-      sandbox.calls.clear();
-      for (const tier of ['redis', 'memory']) {
-        await post(other, query);
-        expect(await counted(other.url, 'gateway_response_cache_hits_total', { tier })).toBe(1);
-      }
-      expect(sandbox.calls.list()).toEqual([]);
-    } finally {
-      await other.close();
+    const other = forTest(await startGateway({ sandbox, redisUrl: places[index]?.url ?? '', env }));
+    const query = fresh();
+    await post(over(index), query);
+    sandbox.calls.clear();
+    for (const tier of ['redis', 'memory']) {
+      await post(other, query);
+      expect(await counted(other.url, 'gateway_response_cache_hits_total', { tier })).toBe(1);
     }
+    expect(sandbox.calls.list()).toEqual([]);
   },
 );
 
@@ -336,21 +333,18 @@ test('a client is told to ask again for what a write or a poll may change and fo
 });
 
 test('a response is not kept for longer because the clock is set back', async () => {
-  try {
-    let times = 0;
-    // The gateways over Redis set it, too.
-    await until(async () => {
-      const query = `{ suggestMarkets(keyword: "k${++times}") }`;
-      setClock(Date.now(), performance.now());
-      await post(alone, query);
-      const before = await keptBy(alone);
-      setClock(Date.now() - 3_600_000, performance.now());
-      await post(alone, query);
-      return (await keptBy(alone)) === before;
-    });
-  } finally {
+  cleanups.push(() => setClock(Date.now(), performance.now()));
+  let times = 0;
+  // The gateways over Redis set it, too.
+  await until(async () => {
+    const query = `{ suggestMarkets(keyword: "k${++times}") }`;
     setClock(Date.now(), performance.now());
-  }
+    await post(alone, query);
+    const before = await keptBy(alone);
+    setClock(Date.now() - 3_600_000, performance.now());
+    await post(alone, query);
+    return (await keptBy(alone)) === before;
+  });
 });
 
 describe('what a write or a poll has changed', () => {
@@ -423,20 +417,22 @@ describe('what a write or a poll has changed', () => {
 
     test('that ends between two reads of one response, that response is not kept', async () => {
       let [reviewStatus, reviews] = ['exclude', 0];
-      const service = await startStubService(async (request, response) => {
-        const companies = [{ domain: 'a.example', name: 'A', reviewStatus }];
-        if (request.method === 'PATCH') {
-          reviewStatus = 'include';
-          reviews += 1;
-        }
-        const isList = request.url?.endsWith('/companies') === true;
-        // The list is read before the review, and arrives after it.
-        if (isList && reviews === 0)
-          await pair[1]?.query(
-            'mutation { reviewCompanies(input: { marketId: 7, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }',
-          );
-        reply(response, 200, isList ? companies : {});
-      });
+      const service = forTest(
+        await startStubService(async (request, response) => {
+          const companies = [{ domain: 'a.example', name: 'A', reviewStatus }];
+          if (request.method === 'PATCH') {
+            reviewStatus = 'include';
+            reviews += 1;
+          }
+          const isList = request.url?.endsWith('/companies') === true;
+          // The list is read before the review, and arrives after it.
+          if (isList && reviews === 0)
+            await pair[1]?.query(
+              'mutation { reviewCompanies(input: { marketId: 7, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }',
+            );
+          reply(response, 200, isList ? companies : {});
+        }),
+      );
       const start = () => startGateway({ redisUrl: place.url, env: { ...env, ...addressesOn(service.origin) } });
       const pair = await Promise.all([start(), start()]);
       const statusIn = async (gateway: TestGateway | undefined) => {
@@ -445,37 +441,28 @@ describe('what a write or a poll has changed', () => {
         expect(errors).toBeUndefined();
         return data.market.companies.nodes[0].reviewStatus;
       };
-      try {
-        expect(await statusIn(pair[0])).toBe('EXCLUDE');
-        for (const gateway of pair) expect(await statusIn(gateway)).toBe('INCLUDE');
-        expect(reviews).toBe(1);
-      } finally {
-        await Promise.all(pair.map(gateway => gateway.close()));
-        await service.close();
-      }
+      cleanups.push(() => Promise.all(pair.map(gateway => gateway.close())));
+      expect(await statusIn(pair[0])).toBe('EXCLUDE');
+      for (const gateway of pair) expect(await statusIn(gateway)).toBe('INCLUDE');
+      expect(reviews).toBe(1);
     });
   });
 
   test('when the end of a publication is told, what it changed is to be seen', async () => {
-    const quick = await startSandbox({ publishMs: 800 });
-    const gateway = await startGateway({ sandbox: quick, env: { ...env, POLL_INTERVAL_MS: '200' } });
-    try {
-      const companies = '{ market(id: 2) { companies(first: 1) { totalCount nodes { domain } } } }';
-      const before = (await gateway.query(companies)).data.market.companies;
-      const target = `{ domains: ["${before.nodes[0].domain}"] }`;
-      await gateway.query(
-        `mutation { reviewCompanies(input: { marketId: 2, reviewStatus: EXCLUDE, target: ${target} }) { marketId }
+    const quick = forTest(await startSandbox({ publishMs: 800 }));
+    const gateway = forTest(await startGateway({ sandbox: quick, env: { ...env, POLL_INTERVAL_MS: '200' } }));
+    const companies = '{ market(id: 2) { companies(first: 1) { totalCount nodes { domain } } } }';
+    const before = (await gateway.query(companies)).data.market.companies;
+    const target = `{ domains: ["${before.nodes[0].domain}"] }`;
+    await gateway.query(
+      `mutation { reviewCompanies(input: { marketId: 2, reviewStatus: EXCLUDE, target: ${target} }) { marketId }
                     publishMarket(input: { marketId: 2 }) { marketId } }`,
-      );
-      const heard = overSse(gateway.url, {
-        query: 'subscription { jobProgress(marketId: 2, phase: PUBLISH) { finished } }',
-      });
-      expect((await gateway.query(companies)).data.market.companies).toEqual(before);
-      expect(await heard.ended).toBeUndefined();
-      expect((await gateway.query(companies)).data.market.companies.totalCount).toBe(before.totalCount - 1);
-    } finally {
-      await gateway.close();
-      await quick.close();
-    }
+    );
+    const heard = overSse(gateway.url, {
+      query: 'subscription { jobProgress(marketId: 2, phase: PUBLISH) { finished } }',
+    });
+    expect((await gateway.query(companies)).data.market.companies).toEqual(before);
+    expect(await heard.ended).toBeUndefined();
+    expect((await gateway.query(companies)).data.market.companies.totalCount).toBe(before.totalCount - 1);
   });
 });

@@ -305,22 +305,19 @@ describe.each(allTiers)('a cache of %s', tiers => {
     let passedMs = 0;
     const { now } = performance;
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passedMs);
-    try {
-      const calls = [getOrLoad(cache, scope, lookup('a', { load }), never)];
-      await until(() => fail !== undefined);
-      calls.push(getOrLoad(cache, scope, lookup('a'), never));
-      await nextTurn();
-      passedMs = 1_000_000;
-      calls.push(getOrLoad(cache, scope, lookup('a'), never));
-      await nextTurn();
-      fail?.(late);
-      const [first, early, recent] = await Promise.allSettled(calls);
-      for (const call of [first, early]) expect(call).toEqual({ status: 'rejected', reason: late });
-      expect(recent).toMatchObject({ status: 'fulfilled', value: { source: 'network' } });
-      expect(asked).toHaveLength(1);
-    } finally {
-      clock.mockRestore();
-    }
+    cleanups.push(() => clock.mockRestore());
+    const calls = [getOrLoad(cache, scope, lookup('a', { load }), never)];
+    await until(() => fail !== undefined);
+    calls.push(getOrLoad(cache, scope, lookup('a'), never));
+    await nextTurn();
+    passedMs = 1_000_000;
+    calls.push(getOrLoad(cache, scope, lookup('a'), never));
+    await nextTurn();
+    fail?.(late);
+    const [first, early, recent] = await Promise.allSettled(calls);
+    for (const call of [first, early]) expect(call).toEqual({ status: 'rejected', reason: late });
+    expect(recent).toMatchObject({ status: 'fulfilled', value: { source: 'network' } });
+    expect(asked).toHaveLength(1);
   });
 
   test('does not serve invalidated values when the source fails', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type FieldNode, Kind, parse, print, visit } from 'graphql';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type CallsRow, callsTable, cursorOf, type Tally } from './support/calls-table.js';
+import { forTest } from './support/cleanups.js';
 import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { startWithHeld } from './support/held-service.js';
 import { overSse } from './support/streams.js';
@@ -34,36 +35,28 @@ const send = (gateway: TestGateway, { query, variables, clients = 1 }: CallsRow)
   Promise.all(Array.from({ length: clients }, () => gateway.query(query, variables)));
 
 test('what depends on one read waits for no other read', async () => {
-  const held = await startWithHeld(/companies|observation/);
-  try {
-    const query =
-      '{ market(id: 3) { companies { totalCount } } events(first: 1) { nodes { references { observation { id } } } } }';
-    const answer = held.gateway.query(query);
-    // The companies, and observations.
-    await until(() => held.held() > 1);
-    held.open();
-    expect((await answer).errors).toBeUndefined();
-  } finally {
-    await held.close();
-  }
+  const held = forTest(await startWithHeld(/companies|observation/));
+  const query =
+    '{ market(id: 3) { companies { totalCount } } events(first: 1) { nodes { references { observation { id } } } } }';
+  const answer = held.gateway.query(query);
+  // The companies, and observations.
+  await until(() => held.held() > 1);
+  held.open();
+  expect((await answer).errors).toBeUndefined();
 });
 
 describe.each(callsTable.map(row => ({ name: row.what, row })))('$name', ({ row }) => {
   test('costs exactly its calls, cold and warm', async () => {
     sandbox.reset();
     row.given?.(sandbox);
-    const gateway = await startGateway({ sandbox });
-    try {
-      const [first, ...others] = await send(gateway, row);
-      expect(tallied()).toEqual(row.calls);
-      for (const other of others) expect(other.data).toEqual(first?.data);
-      const [second] = await send(gateway, row);
-      expect(tallied()).toEqual({});
-      expect(second?.data).toEqual(first?.data);
-      expect(second?.errors?.map(error => error.extensions.code)).toEqual(row.code && [row.code]);
-    } finally {
-      await gateway.close();
-    }
+    const gateway = forTest(await startGateway({ sandbox }));
+    const [first, ...others] = await send(gateway, row);
+    expect(tallied()).toEqual(row.calls);
+    for (const other of others) expect(other.data).toEqual(first?.data);
+    const [second] = await send(gateway, row);
+    expect(tallied()).toEqual({});
+    expect(second?.data).toEqual(first?.data);
+    expect(second?.errors?.map(error => error.extensions.code)).toEqual(row.code && [row.code]);
   });
 });
 
@@ -120,25 +113,21 @@ test.each([
 
 test('explain lists each call, and who answered it', async () => {
   sandbox.reset();
-  const gateway = await startGateway({ sandbox });
+  const gateway = forTest(await startGateway({ sandbox }));
   const headers = { 'x-api-key': 'demo-key-subscribed', 'x-explain': '1' };
-  try {
-    const row = callsTable.find(({ what }) => what === 'One query across all six types') as CallsRow;
-    const cold = await gateway.query(row.query, {}, headers);
-    const paths = (lines: { path: string }[]) => lines.map(({ path }) => path).sort();
-    expect(cold.extensions.explain.every((line: { source: string }) => line.source === 'network')).toBe(true);
-    expect(paths(cold.extensions.explain)).toEqual(
-      paths(sandbox.calls.list())
-        .map(path => path.replace(/^\/(api|stage)/, ''))
-        .sort(),
-    );
-    for (const { milliseconds } of cold.extensions.explain) expect(String(milliseconds)).toMatch(/^\d+(\.\d)?$/);
-    const warm = await gateway.query(row.query, {}, headers);
-    expect(warm.extensions.explain.every((line: { source: string }) => line.source === 'memory')).toBe(true);
-    expect(paths(warm.extensions.explain)).toEqual(paths(cold.extensions.explain));
-  } finally {
-    await gateway.close();
-  }
+  const row = callsTable.find(({ what }) => what === 'One query across all six types') as CallsRow;
+  const cold = await gateway.query(row.query, {}, headers);
+  const paths = (lines: { path: string }[]) => lines.map(({ path }) => path).sort();
+  expect(cold.extensions.explain.every((line: { source: string }) => line.source === 'network')).toBe(true);
+  expect(paths(cold.extensions.explain)).toEqual(
+    paths(sandbox.calls.list())
+      .map(path => path.replace(/^\/(api|stage)/, ''))
+      .sort(),
+  );
+  for (const { milliseconds } of cold.extensions.explain) expect(String(milliseconds)).toMatch(/^\d+(\.\d)?$/);
+  const warm = await gateway.query(row.query, {}, headers);
+  expect(warm.extensions.explain.every((line: { source: string }) => line.source === 'memory')).toBe(true);
+  expect(paths(warm.extensions.explain)).toEqual(paths(cold.extensions.explain));
 });
 
 describe('with graphql-cost: 1, a response says what it cost', () => {

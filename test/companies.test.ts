@@ -8,6 +8,7 @@ import { type Esg, esgOf } from '../src/domains/companies/model.js';
 import { nodeId } from '../src/graphql/node.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { cursorOf } from './support/calls-table.js';
+import { forTest } from './support/cleanups.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { fakeWire } from './support/wire.js';
 
@@ -93,38 +94,30 @@ describe('Market.companies', () => {
     ['last', { last: 101 }],
     ['before', { before: 'x' }],
   ])('refuses a bad %s: %j', async (argument, variables) => {
-    const cold = await startGateway({ sandbox });
+    const cold = forTest(await startGateway({ sandbox }));
     sandbox.calls.clear();
-    try {
-      const { data, errors } = await cold.query(listQuery, variables);
-      expect(data.market.companies).toBeNull();
-      expect(errors?.map(error => error.extensions)).toEqual([{ code: 'BAD_USER_INPUT', argument }]);
-      expect(sandbox.calls.count()).toBe(0);
-    } finally {
-      await cold.close();
-    }
+    const { data, errors } = await cold.query(listQuery, variables);
+    expect(data.market.companies).toBeNull();
+    expect(errors?.map(error => error.extensions)).toEqual([{ code: 'BAD_USER_INPUT', argument }]);
+    expect(sandbox.calls.count()).toBe(0);
   });
 });
 
 test('topics come in the order of the service, or by their labels in both directions, which share one call', async () => {
-  const own = await startGateway({ sandbox });
-  try {
-    sandbox.calls.clear();
-    const { data, errors } = await own.query(`{ market(id: 1) {
+  const own = forTest(await startGateway({ sandbox }));
+  sandbox.calls.clear();
+  const { data, errors } = await own.query(`{ market(id: 1) {
       asGiven: topics { id } rising: topics(orderBy: { field: LABEL }) { label } falling: topics(orderBy: { field: LABEL, direction: DESC }) { label }
       none: topics(orderBy: null) { id } } }`);
-    expect(errors).toBeUndefined();
-    const { asGiven, rising, falling, none } = data.market;
-    expect(rising.length).toBeGreaterThan(2);
-    expect(falling).toEqual(rising.toReversed());
-    expect(rising).toEqual(
-      rising.toSorted((one: { label: string }, other: { label: string }) => (one.label < other.label ? -1 : 1)),
-    );
-    expect(none).toEqual(asGiven);
-    expect(sandbox.calls.count(/topics$/)).toBe(2);
-  } finally {
-    await own.close();
-  }
+  expect(errors).toBeUndefined();
+  const { asGiven, rising, falling, none } = data.market;
+  expect(rising.length).toBeGreaterThan(2);
+  expect(falling).toEqual(rising.toReversed());
+  expect(rising).toEqual(
+    rising.toSorted((one: { label: string }, other: { label: string }) => (one.label < other.label ? -1 : 1)),
+  );
+  expect(none).toEqual(asGiven);
+  expect(sandbox.calls.count(/topics$/)).toBe(2);
 });
 
 describe('a market that is not published', () => {

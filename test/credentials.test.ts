@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { request } from 'undici';
 import { WebSocket } from 'ws';
+import { forTest } from './support/cleanups.js';
 import { ask, demoHeaders, signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, fakeWire } from './support/wire.js';
 
@@ -145,30 +146,26 @@ describe('a request without a credential', () => {
   });
 
   test('uses the demo key only with the embedded sandbox', async () => {
-    const embedded = await startGateway();
-    try {
-      const { data, errors } = await embedded.query(everything, {}, {});
-      expect(errors).toBeUndefined();
-      expect(data.viewer.authentication).toBe('API_KEY');
-      expect(data.events.totalCount).toBeGreaterThan(0);
-      expect(embedded.sandbox?.calls.list().map(({ credential }) => credential)).toEqual(['apiKey', 'apiKey']);
+    const embedded = forTest(await startGateway());
+    const { data, errors } = await embedded.query(everything, {}, {});
+    expect(errors).toBeUndefined();
+    expect(data.viewer.authentication).toBe('API_KEY');
+    expect(data.events.totalCount).toBeGreaterThan(0);
+    expect(embedded.sandbox?.calls.list().map(({ credential }) => credential)).toEqual(['apiKey', 'apiKey']);
 
-      const wrong = await embedded.query(everything, {}, { 'x-api-key': 'no-such-key' });
-      expect(wrong.data).toMatchObject({ events: null, market: { name: null } });
-      expect(wrong.errors?.map(({ extensions }) => extensions.code)).toEqual(['UNAUTHENTICATED', 'UNAUTHENTICATED']);
+    const wrong = await embedded.query(everything, {}, { 'x-api-key': 'no-such-key' });
+    expect(wrong.data).toMatchObject({ events: null, market: { name: null } });
+    expect(wrong.errors?.map(({ extensions }) => extensions.code)).toEqual(['UNAUTHENTICATED', 'UNAUTHENTICATED']);
 
-      const forged = await embedded.query(everything, {}, { cookie: 'mig_session=forged' });
-      expect(forged.data).toEqual({ viewer: null, events: null, market: { name: null } });
+    const forged = await embedded.query(everything, {}, { cookie: 'mig_session=forged' });
+    expect(forged.data).toEqual({ viewer: null, events: null, market: { name: null } });
 
-      const empty = await embedded.query(everything, {}, { 'x-api-key': '' });
-      expect(empty.status).toBe(400);
-    } finally {
-      await embedded.close();
-    }
+    const empty = await embedded.query(everything, {}, { 'x-api-key': '' });
+    expect(empty.status).toBe(400);
   });
 
   test.each([{}, demoHeaders])('is nothing for a page whose name resolves to 127.0.0.1 (DNS rebinding)', async key => {
-    const embedded = await startGateway();
+    const embedded = forTest(await startGateway());
     const accept = 'application/json, text/event-stream';
     const headers = { host: 'evil.example', 'content-type': 'application/json', accept, ...key };
     const origin = 'http://evil.example';
@@ -176,27 +173,23 @@ describe('a request without a credential', () => {
       const options = { method: 'POST', headers: { ...headers, origin }, body: JSON.stringify(body) } as const;
       return (await request(`${embedded.url}${path}`, options)).body.text();
     };
-    try {
-      expect(await send('/graphql', { query: '{ events { totalCount } }' })).toContain('FORBIDDEN');
-      const subscription = { query: 'subscription { eventUpdates { event { id } } }' };
-      expect(await send('/graphql/stream', subscription)).toContain('FORBIDDEN');
-      const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
-      expect(await send('/mcp', list)).toContain('FORBIDDEN');
-      // Browsers send no origin with it.
-      const { body } = await request(`${embedded.url}/graphql?query={events{totalCount}}`, {
-        headers: { host: headers.host, 'apollo-require-preflight': '1' },
-      });
-      expect(await body.text()).toContain('UNAUTHENTICATED');
+    expect(await send('/graphql', { query: '{ events { totalCount } }' })).toContain('FORBIDDEN');
+    const subscription = { query: 'subscription { eventUpdates { event { id } } }' };
+    expect(await send('/graphql/stream', subscription)).toContain('FORBIDDEN');
+    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    expect(await send('/mcp', list)).toContain('FORBIDDEN');
+    // Browsers send no origin with it.
+    const { body } = await request(`${embedded.url}/graphql?query={events{totalCount}}`, {
+      headers: { host: headers.host, 'apollo-require-preflight': '1' },
+    });
+    expect(await body.text()).toContain('UNAUTHENTICATED');
 
-      const socket = new WebSocket(`${embedded.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws', {
-        headers: { host: headers.host, origin },
-      });
-      await once(socket, 'open');
-      socket.send(JSON.stringify({ type: 'connection_init', payload: key }));
-      expect((await once(socket, 'close'))[0]).toBe(4403);
-      expect(embedded.sandbox?.calls.list()).toEqual([]);
-    } finally {
-      await embedded.close();
-    }
+    const socket = new WebSocket(`${embedded.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws', {
+      headers: { host: headers.host, origin },
+    });
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ type: 'connection_init', payload: key }));
+    expect((await once(socket, 'close'))[0]).toBe(4403);
+    expect(embedded.sandbox?.calls.list()).toEqual([]);
   });
 });

@@ -20,6 +20,7 @@ import {
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
 import { laterRules } from '../src/graphql/limits/document-checks.js';
 import { acceptsParts, withoutParts } from '../src/http/web-safety.js';
+import { cleanups, forTest } from './support/cleanups.js';
 import { demoHeaders, postJson, startGateway } from './support/gateway.js';
 import { startWithObservationsHeld } from './support/held-service.js';
 import { type Draw, drawFrom } from './support/seeded.js';
@@ -285,134 +286,114 @@ describe('over HTTP', () => {
       .map(part => JSON.parse(part));
 
   test('the first part comes while observations hang, and the parts make up the whole response', async () => {
-    const held = await startWithObservationsHeld();
-    try {
-      const response = await post(held.gateway.url, eventsQuery, { accept });
-      expect(response.status).toBe(200);
-      expect(response.headers.get('content-type')).toBe('multipart/mixed; boundary="-"; incrementalSpec=v0.2');
-      expect(response.headers.get('x-content-type-options')).toBe('nosniff');
-      const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-      let text = '';
-      const read = async () => {
-        const { value, done } = await reader.read();
-        text += new TextDecoder().decode(value);
-        return done;
-      };
-      while (partsOf(text).length === 0) await read();
-      const [first] = partsOf(text);
-      expect(first?.pending).toEqual(
-        [0, 1].map(index => expect.objectContaining({ path: ['events', 'nodes', index], label: 'more' })),
-      );
-      await until(() => held.held() > 0);
-      held.open();
-      while (!(await read()));
-      const [initial = {}, ...later] = partsOf(text);
-      const { data, errors } = await merged(initial, eachOf(later));
-      expect(errors).toEqual([]);
-      const whole = await held.gateway.query(eventsQuery);
-      expect(data).toEqual(whole.data);
-    } finally {
-      await held.close();
-    }
+    const held = forTest(await startWithObservationsHeld());
+    const response = await post(held.gateway.url, eventsQuery, { accept });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('multipart/mixed; boundary="-"; incrementalSpec=v0.2');
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    let text = '';
+    const read = async () => {
+      const { value, done } = await reader.read();
+      text += new TextDecoder().decode(value);
+      return done;
+    };
+    while (partsOf(text).length === 0) await read();
+    const [first] = partsOf(text);
+    expect(first?.pending).toEqual(
+      [0, 1].map(index => expect.objectContaining({ path: ['events', 'nodes', index], label: 'more' })),
+    );
+    await until(() => held.held() > 0);
+    held.open();
+    while (!(await read()));
+    const [initial = {}, ...later] = partsOf(text);
+    const { data, errors } = await merged(initial, eachOf(later));
+    expect(errors).toEqual([]);
+    const whole = await held.gateway.query(eventsQuery);
+    expect(data).toEqual(whole.data);
   });
 
   test('Apollo Client has the events before their observations, then both', async () => {
-    const held = await startWithObservationsHeld();
+    const held = forTest(await startWithObservationsHeld());
     const client = new ApolloClient({
       cache: new InMemoryCache(),
       link: new HttpLink({ uri: `${held.gateway.url}/graphql`, headers: demoHeaders }),
       // Its declaration does not fit `exactOptionalPropertyTypes`.
       incrementalHandler: new GraphQL17Alpha9Handler() as never,
     });
-    try {
-      // biome-ignore lint/suspicious/noExplicitAny: the data of a response in parts
-      const seen: { dataState: string; data: any; error?: unknown }[] = [];
-      const watched = client.watchQuery({ query: gql(eventsQuery) }).subscribe(result => seen.push(result));
-      await until(() => seen.at(-1)?.data?.events !== undefined && held.held() > 0);
-      const early = seen.at(-1);
-      expect([early?.dataState, early?.data.events.nodes.map(Object.keys)]).toEqual([
-        'streaming',
-        Array(2).fill(['__typename', 'id', 'title']),
-      ]);
-      held.open();
-      await until(() => seen.at(-1)?.dataState === 'complete');
-      const [{ references }] = seen.at(-1)?.data.events.nodes ?? [];
-      expect(typeof references[0].observation.title).toBe('string');
-      expect(seen.map(({ error }) => error).filter(error => error !== undefined)).toEqual([]);
-      watched.unsubscribe();
-    } finally {
-      client.stop();
-      await held.close();
-    }
+    cleanups.push(() => client.stop());
+    // biome-ignore lint/suspicious/noExplicitAny: the data of a response in parts
+    const seen: { dataState: string; data: any; error?: unknown }[] = [];
+    const watched = client.watchQuery({ query: gql(eventsQuery) }).subscribe(result => seen.push(result));
+    await until(() => seen.at(-1)?.data?.events !== undefined && held.held() > 0);
+    const early = seen.at(-1);
+    expect([early?.dataState, early?.data.events.nodes.map(Object.keys)]).toEqual([
+      'streaming',
+      Array(2).fill(['__typename', 'id', 'title']),
+    ]);
+    held.open();
+    await until(() => seen.at(-1)?.dataState === 'complete');
+    const [{ references }] = seen.at(-1)?.data.events.nodes ?? [];
+    expect(typeof references[0].observation.title).toBe('string');
+    expect(seen.map(({ error }) => error).filter(error => error !== undefined)).toEqual([]);
+    watched.unsubscribe();
   });
 
   test('masks an error in a later part, and has the metadata in the last', async () => {
-    const held = await startWithObservationsHeld({ EXPLAIN: 'true' });
-    try {
-      held.open(404);
-      const response = await post(held.gateway.url, eventsQuery, { accept, 'x-explain': '1' });
-      const text = await response.text();
-      const parts = partsOf(text);
-      const errors = parts.flatMap(({ incremental = [] }) => incremental.flatMap(({ errors: found = [] }) => found));
-      expect(errors[0]).toMatchObject({
-        path: expect.arrayContaining(['references', 'observation']),
-        extensions: { code: 'NOT_FOUND' },
-      });
-      expect(text).not.toContain('secret');
-      expect(parts.at(-1)).toMatchObject({ hasNext: false, extensions: { explain: expect.any(Array) } });
-      const [initial = {}, ...later] = parts;
-      await merged(initial, eachOf(later));
-    } finally {
-      await held.close();
-    }
+    const held = forTest(await startWithObservationsHeld({ EXPLAIN: 'true' }));
+    held.open(404);
+    const response = await post(held.gateway.url, eventsQuery, { accept, 'x-explain': '1' });
+    const text = await response.text();
+    const parts = partsOf(text);
+    const errors = parts.flatMap(({ incremental = [] }) => incremental.flatMap(({ errors: found = [] }) => found));
+    expect(errors[0]).toMatchObject({
+      path: expect.arrayContaining(['references', 'observation']),
+      extensions: { code: 'NOT_FOUND' },
+    });
+    expect(text).not.toContain('secret');
+    expect(parts.at(-1)).toMatchObject({ hasNext: false, extensions: { explain: expect.any(Array) } });
+    const [initial = {}, ...later] = parts;
+    await merged(initial, eachOf(later));
   });
 
   test('ends the upstream calls of a client that leaves', async () => {
-    const held = await startWithObservationsHeld();
-    try {
-      const leaving = new AbortController();
-      const response = await post(held.gateway.url, eventsQuery, { accept }, leaving.signal);
-      expect(response.status).toBe(200);
-      await until(() => held.held() > 0);
-      leaving.abort();
-      await until(() => held.ended() === held.held());
-    } finally {
-      await held.close();
-    }
+    const held = forTest(await startWithObservationsHeld());
+    const leaving = new AbortController();
+    const response = await post(held.gateway.url, eventsQuery, { accept }, leaving.signal);
+    expect(response.status).toBe(200);
+    await until(() => held.held() > 0);
+    leaving.abort();
+    await until(() => held.ended() === held.held());
   });
 
   test('gives every other client the whole response, shares and stores no parts, and never answers 406', async () => {
-    const gateway = await startGateway();
-    try {
-      const inParts = await Promise.all([1, 2, 3].map(() => post(gateway.url, eventsQuery, { accept })));
-      for (const response of inParts) expect(response.headers.get('content-type')).toMatch(/^multipart/);
-      for (const response of inParts) expect(partsOf(await response.text()).length).toBeGreaterThan(1);
-      for (const type of ['incrementalSpec=v0.2', 'incrementalSpec=v0.2,text/html', 'subscriptionSpec=1.0']) {
-        const alone = await post(gateway.url, '{ viewer { authentication } }', { accept: `multipart/mixed;${type}` });
-        expect([alone.status, alone.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
-      }
-      const others = [
-        '*/*',
-        'application/json',
-        'multipart/mixed;deferSpec=20220824,application/json',
-        'application/graphql-response+json',
-      ];
-      for (const type of others) {
-        const response = await post(gateway.url, eventsQuery, { accept: type });
-        expect([type, response.status, response.headers.get('content-type')]).toEqual([
-          type,
-          200,
-          expect.stringMatching(/json/),
-        ]);
-        expect(Object.keys((await response.json()) as object)).toEqual(['data']);
-      }
-      // A whole response that is stored under the rest of the header serves this client too.
-      await (await post(gateway.url, eventsQuery, { accept: withoutParts(accept) })).text();
-      const cached = await post(gateway.url, eventsQuery, { accept });
-      expect(cached.headers.get('content-type')).toMatch(/^application\/graphql-response\+json/);
-    } finally {
-      await gateway.close();
+    const gateway = forTest(await startGateway());
+    const inParts = await Promise.all([1, 2, 3].map(() => post(gateway.url, eventsQuery, { accept })));
+    for (const response of inParts) expect(response.headers.get('content-type')).toMatch(/^multipart/);
+    for (const response of inParts) expect(partsOf(await response.text()).length).toBeGreaterThan(1);
+    for (const type of ['incrementalSpec=v0.2', 'incrementalSpec=v0.2,text/html', 'subscriptionSpec=1.0']) {
+      const alone = await post(gateway.url, '{ viewer { authentication } }', { accept: `multipart/mixed;${type}` });
+      expect([alone.status, alone.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
     }
+    const others = [
+      '*/*',
+      'application/json',
+      'multipart/mixed;deferSpec=20220824,application/json',
+      'application/graphql-response+json',
+    ];
+    for (const type of others) {
+      const response = await post(gateway.url, eventsQuery, { accept: type });
+      expect([type, response.status, response.headers.get('content-type')]).toEqual([
+        type,
+        200,
+        expect.stringMatching(/json/),
+      ]);
+      expect(Object.keys((await response.json()) as object)).toEqual(['data']);
+    }
+    // A whole response that is stored under the rest of the header serves this client too.
+    await (await post(gateway.url, eventsQuery, { accept: withoutParts(accept) })).text();
+    const cached = await post(gateway.url, eventsQuery, { accept });
+    expect(cached.headers.get('content-type')).toMatch(/^application\/graphql-response\+json/);
   });
 });
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { buildSchema, type GraphQLObjectType, parse } from 'graphql';
 import { createDeprecations } from '../src/graphql/deprecations.js';
 import { createSchema } from '../src/schema.js';
+import { forTest } from './support/cleanups.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
 import { overWebsocket, searchCriteria } from './support/streams.js';
 import { until } from './support/until.js';
@@ -81,7 +82,9 @@ function deprecatedSchema() {
 }
 
 test('is counted for each execution by the client, over each transport, and nothing else is', async () => {
-  const gateway = await startGateway({ env: { RESPONSE_CACHE: 'true' }, seams: { schema: deprecatedSchema() } });
+  const gateway = forTest(
+    await startGateway({ env: { RESPONSE_CACHE: 'true' }, seams: { schema: deprecatedSchema() } }),
+  );
   const counted = async () => {
     const text = await (await fetch(`${gateway.url}/metrics`)).text();
     const lines = text.matchAll(/^gateway_deprecated_uses_total\{coordinate="([^"]*)",client="([^"]*)"\} (\d+)$/gm);
@@ -90,32 +93,28 @@ test('is counted for each execution by the client, over each transport, and noth
     );
   };
   const from = (name: string) => ({ ...demoHeaders, 'graphql-client-name': name, 'graphql-client-version': '2' });
-  try {
-    await gateway.query('{ market(id: 1) { subtitle } viewer { team } }', {}, from('old page'));
-    expect(await counted()).toEqual({});
+  await gateway.query('{ market(id: 1) { subtitle } viewer { team } }', {}, from('old page'));
+  expect(await counted()).toEqual({});
 
-    // The second is answered from the response cache.
-    for (const _ of [1, 2]) await gateway.query('{ market(id: 1) { name } }', {}, from('old page'));
-    await gateway.query('{ market(id: 1) { name } suggestMarkets(keyword: "a") }');
-    expect(await counted()).toEqual({
-      'Market.name old page/2': 2,
-      'Market.name none': 1,
-      'Query.suggestMarkets none': 1,
-    });
+  // The second is answered from the response cache.
+  for (const _ of [1, 2]) await gateway.query('{ market(id: 1) { name } }', {}, from('old page'));
+  await gateway.query('{ market(id: 1) { name } suggestMarkets(keyword: "a") }');
+  expect(await counted()).toEqual({
+    'Market.name old page/2': 2,
+    'Market.name none': 1,
+    'Query.suggestMarkets none': 1,
+  });
 
-    const suggest = 'query ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }';
-    const { errors } = await gateway.query(suggest, { input: { searchCriteria } }, from('old page'));
-    expect(errors).toBeUndefined();
-    expect(await counted()).toMatchObject({ 'SearchCriteriaInput.userPrompt old page/2': 1 });
+  const suggest = 'query ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }';
+  const { errors } = await gateway.query(suggest, { input: { searchCriteria } }, from('old page'));
+  expect(errors).toBeUndefined();
+  expect(await counted()).toMatchObject({ 'SearchCriteriaInput.userPrompt old page/2': 1 });
 
-    // Those that are refused are not executed.
-    await gateway.query('{ market(id: 1) { name(x: 1) } }', {}, from('old page'));
-    const subscription = 'subscription { jobProgress(marketId: 3, phase: PUBLISH) { finished } }';
-    const { ended } = overWebsocket(gateway.url, { query: subscription });
-    await ended;
-    await until(async () => (await counted())['JobProgress.finished none'] === 1);
-    expect(await counted()).toMatchObject({ 'Market.name old page/2': 2 });
-  } finally {
-    await gateway.close();
-  }
+  // Those that are refused are not executed.
+  await gateway.query('{ market(id: 1) { name(x: 1) } }', {}, from('old page'));
+  const subscription = 'subscription { jobProgress(marketId: 3, phase: PUBLISH) { finished } }';
+  const { ended } = overWebsocket(gateway.url, { query: subscription });
+  await ended;
+  await until(async () => (await counted())['JobProgress.finished none'] === 1);
+  expect(await counted()).toMatchObject({ 'Market.name old page/2': 2 });
 });

@@ -24,6 +24,7 @@ import { readExamples } from '../src/http/graphiql/graphiql.js';
 import { documentErrors } from '../src/http/mask-error.js';
 import { startSandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
+import { forTest } from './support/cleanups.js';
 import { startGateway } from './support/gateway.js';
 import { errorLevels, fieldsOf } from './support/semantic-non-null.js';
 
@@ -235,27 +236,18 @@ const query = fenced('graphql', section('query', readme));
 const answer = JSON.parse(fenced('json', section('query', readme)));
 
 test('the query of the README returns its response on a gateway without configuration', async () => {
-  const gateway = await startGateway();
-  try {
-    const { data, errors } = await gateway.query(query, {}, {});
-    expect({ data, errors }).toEqual(answer);
-  } finally {
-    await gateway.close();
-  }
+  const gateway = forTest(await startGateway());
+  const { data, errors } = await gateway.query(query, {}, {});
+  expect({ data, errors }).toEqual(answer);
 });
 
 test.each(['2027-01-01T00:00:01.000Z', '2028-02-29T23:59:59.000Z'])(
   'the query returns the same response at %s',
   async time => {
-    const sandbox = await startSandbox({ now: () => new Date(time) });
-    const gateway = await startGateway({ sandbox });
-    try {
-      const { data, errors } = await gateway.query(query);
-      expect({ data, errors }).toEqual(answer);
-    } finally {
-      await gateway.close();
-      await sandbox.close();
-    }
+    const sandbox = forTest(await startSandbox({ now: () => new Date(time) }));
+    const gateway = forTest(await startGateway({ sandbox }));
+    const { data, errors } = await gateway.query(query);
+    expect({ data, errors }).toEqual(answer);
   },
 );
 

@@ -23,6 +23,7 @@ import { createUntrustedReport } from '../src/http/request-telemetry.js';
 import { newOperationInfo } from '../src/observability/operation-info.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
+import { cleanups, forTest } from './support/cleanups.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { takeLog } from './support/log.js';
 import { counted } from './support/metrics.js';
@@ -226,27 +227,23 @@ describe('the documents of the operator', () => {
     writeFileSync(file, JSON.stringify(Object.fromEntries(manifestOf(texts))));
     const log = takeLog();
     const env = { PERSISTED_DOCUMENTS: file, PERSISTED_DOCUMENTS_MODE: 'only', LOG_LEVEL: 'warn' };
-    const gateway = await startGateway({ env, seams: { log } });
-    try {
-      await until(async () => {
-        const answer = await fetch(`${gateway.url}/readyz`);
-        const { status } = JSON.parse(await answer.text());
-        expect([answer.status, status]).toEqual(status === 'ready' ? [200, 'ready'] : [503, 'starting']);
-        return status === 'ready';
-      });
-      const [removed, broken, ...more] = log.lines.filter(line => line.includes('is refused'));
-      expect(removed).toContain('PERSISTED_DOCUMENTS: the operation Removed (');
-      expect(broken).toContain('PERSISTED_DOCUMENTS: the operation Broken (');
-      expect(more).toEqual([]);
-      const send = async (text = '') => answerOf(await gateway.send({ documentId: hashOf(text) }));
-      for (const _ of [1, 2]) {
-        expect(await send(texts.at(-2))).toMatchObject({ code: 'GRAPHQL_VALIDATION_FAILED' });
-        expect(await send(texts.at(-1))).toMatchObject({ code: 'GRAPHQL_PARSE_FAILED' });
-      }
-      expect((await send(texts[1])).data.market.name).toEqual(expect.any(String));
-    } finally {
-      await gateway.close();
+    const gateway = forTest(await startGateway({ env, seams: { log } }));
+    await until(async () => {
+      const answer = await fetch(`${gateway.url}/readyz`);
+      const { status } = JSON.parse(await answer.text());
+      expect([answer.status, status]).toEqual(status === 'ready' ? [200, 'ready'] : [503, 'starting']);
+      return status === 'ready';
+    });
+    const [removed, broken, ...more] = log.lines.filter(line => line.includes('is refused'));
+    expect(removed).toContain('PERSISTED_DOCUMENTS: the operation Removed (');
+    expect(broken).toContain('PERSISTED_DOCUMENTS: the operation Broken (');
+    expect(more).toEqual([]);
+    const send = async (text = '') => answerOf(await gateway.send({ documentId: hashOf(text) }));
+    for (const _ of [1, 2]) {
+      expect(await send(texts.at(-2))).toMatchObject({ code: 'GRAPHQL_VALIDATION_FAILED' });
+      expect(await send(texts.at(-1))).toMatchObject({ code: 'GRAPHQL_PARSE_FAILED' });
     }
+    expect((await send(texts[1])).data.market.name).toEqual(expect.any(String));
   });
 });
 
@@ -418,31 +415,27 @@ describe('in mode log', () => {
   test('everything is executed, and what mode only would refuse is counted and logged once a minute, without its text', async () => {
     const log = takeLog();
     const env = { PERSISTED_DOCUMENTS: file, PERSISTED_DOCUMENTS_MODE: 'log', LOG_LEVEL: 'warn' };
-    const gateway = await startGateway({ sandbox, env, seams: { log } });
-    try {
-      const untrusted = () => counted(gateway.url, 'gateway_untrusted_documents_total');
-      expect(await untrusted()).toBe(0);
-      const send = async (body: object) =>
-        expect((await gateway.send(body, { ...demoHeaders, 'graphql-client-name': 'console' })).errors).toBeUndefined();
-      await send({ documentId: hashOf(trusted) });
-      await send({ extensions: persisted(hashOf(trusted)), query: foreign });
-      const literal = 'query Literal { events(filter: { impactedEntities: ["a confidential name"] }) { totalCount } }';
-      // The later ones are answered from the response cache.
-      for (const query of [literal, literal, literal, trusted]) await send({ query });
-      for (const transport of Object.values(transports)) {
-        expect(await transport(gateway, { query: foreign })).toContain('"market"');
-        expect(await transport(gateway, { documentId: hashOf(trusted) })).toContain('"totalCount"');
-      }
-      await until(async () => (await untrusted()) === 6);
-      expect(log.lines.map(line => JSON.parse(line))).toMatchObject([
-        { document: hashOf(literal), operation: 'Literal', client: 'console' },
-        { document: hashOf(trusted), operation: 'Trusted', client: 'console' },
-        { document: hashOf(foreign), operation: 'Foreign' },
-      ]);
-      expect(log.lines.join('')).not.toContain('confidential');
-    } finally {
-      await gateway.close();
+    const gateway = forTest(await startGateway({ sandbox, env, seams: { log } }));
+    const untrusted = () => counted(gateway.url, 'gateway_untrusted_documents_total');
+    expect(await untrusted()).toBe(0);
+    const send = async (body: object) =>
+      expect((await gateway.send(body, { ...demoHeaders, 'graphql-client-name': 'console' })).errors).toBeUndefined();
+    await send({ documentId: hashOf(trusted) });
+    await send({ extensions: persisted(hashOf(trusted)), query: foreign });
+    const literal = 'query Literal { events(filter: { impactedEntities: ["a confidential name"] }) { totalCount } }';
+    // The later ones are answered from the response cache.
+    for (const query of [literal, literal, literal, trusted]) await send({ query });
+    for (const transport of Object.values(transports)) {
+      expect(await transport(gateway, { query: foreign })).toContain('"market"');
+      expect(await transport(gateway, { documentId: hashOf(trusted) })).toContain('"totalCount"');
     }
+    await until(async () => (await untrusted()) === 6);
+    expect(log.lines.map(line => JSON.parse(line))).toMatchObject([
+      { document: hashOf(literal), operation: 'Literal', client: 'console' },
+      { document: hashOf(trusted), operation: 'Trusted', client: 'console' },
+      { document: hashOf(foreign), operation: 'Foreign' },
+    ]);
+    expect(log.lines.join('')).not.toContain('confidential');
   });
 
   test('many different documents make a bounded number of lines a minute', () => {
@@ -456,14 +449,11 @@ describe('in mode log', () => {
         report({ app: undefined, untrusted: String(index), name: 'unnamed' });
       return [warn, untrustedDocument].map(({ mock }) => mock.calls.length);
     };
-    try {
-      expect(reportAll()).toEqual([100, 1_000]);
-      expect(reportAll()).toEqual([100, 2_000]);
-      jest.advanceTimersByTime(61_000);
-      expect(reportAll()).toEqual([200, 3_000]);
-    } finally {
-      jest.useRealTimers();
-    }
+    cleanups.push(() => jest.useRealTimers());
+    expect(reportAll()).toEqual([100, 1_000]);
+    expect(reportAll()).toEqual([100, 2_000]);
+    jest.advanceTimersByTime(61_000);
+    expect(reportAll()).toEqual([200, 3_000]);
   });
 });
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { nodeId } from '../src/graphql/node.js';
 import { startSandbox } from '../src/sandbox/server.js';
 import { cursorOf, eventsWith } from './support/calls-table.js';
+import { forTest } from './support/cleanups.js';
 import { fuzz } from './support/fuzz.js';
 import { addressesOn, startGateway, type TestGateway } from './support/gateway.js';
 import { drawFrom } from './support/seeded.js';
@@ -199,17 +200,13 @@ describe('a page of events', () => {
   test('has the cursors of its first and last index, even if those events cannot be read', async () => {
     world.length = 237;
     const unreadable = fakeWire(() => eventPage([{ _id: 1 }, { _id: 'e-1' }, { _id: 2 }], 30));
-    const other = await startGateway({ wire: unreadable.wire });
-    try {
-      const query = '{ events(first: 3) { nodes { id } pageInfo { startCursor endCursor } } }';
-      const { data } = await other.query(query);
-      expect(data.events).toEqual({
-        nodes: [{ id: 'e-1' }],
-        pageInfo: { startCursor: cursorOf(0), endCursor: cursorOf(2) },
-      });
-    } finally {
-      await other.close();
-    }
+    const other = forTest(await startGateway({ wire: unreadable.wire }));
+    const query = '{ events(first: 3) { nodes { id } pageInfo { startCursor endCursor } } }';
+    const { data } = await other.query(query);
+    expect(data.events).toEqual({
+      nodes: [{ id: 'e-1' }],
+      pageInfo: { startCursor: cursorOf(0), endCursor: cursorOf(2) },
+    });
   });
 });
 
@@ -422,34 +419,29 @@ describe('observations', () => {
 test.each(['newest', 'oldest', 'id'] as const)(
   'pages are exact when the service orders events by %s',
   async eventOrder => {
-    const sandbox = await startSandbox();
-    const other = await startGateway({ sandbox });
-    try {
-      sandbox.vary({ eventOrder });
-      const { data } = await other.query('{ events(first: 100) { totalCount nodes { id } } }');
-      const ids = data.events.nodes.map(({ id }: { id: string }) => id);
-      const found = await other.query(
-        `query ($after: String!, $before: String!) {
+    const sandbox = forTest(await startSandbox());
+    const other = forTest(await startGateway({ sandbox }));
+    sandbox.vary({ eventOrder });
+    const { data } = await other.query('{ events(first: 100) { totalCount nodes { id } } }');
+    const ids = data.events.nodes.map(({ id }: { id: string }) => id);
+    const found = await other.query(
+      `query ($after: String!, $before: String!) {
         page: events(first: 7, page: 3) { nodes { id } }
         last: events(last: 5, before: $before) { nodes { id } }
         end: events(last: 9) { nodes { id } }
         next: events(first: 60, after: $after) { nodes { id } }
       }`,
-        { after: cursorOf(39), before: cursorOf(50) },
-      );
-      const idsOf = ({ nodes }: { nodes: { id: string }[] }) => nodes.map(({ id }) => id);
-      expect(idsOf(found.data.page)).toEqual(ids.slice(14, 21));
-      expect(idsOf(found.data.last)).toEqual(ids.slice(45, 50));
-      expect(idsOf(found.data.end)).toHaveLength(9);
-      expect(idsOf(found.data.next)).toEqual(ids.slice(40, 100));
-      sandbox.vary({ maxPageSize: 50 });
-      const { data: capped, errors } = await other.query(
-        '{ events(first: 60, filter: { severity: { min: 1 } }) { nodes { id } } }',
-      );
-      expect([capped.events, errors?.[0].extensions.code]).toEqual([null, 'UPSTREAM_INVALID_RESPONSE']);
-    } finally {
-      await other.close();
-      await sandbox.close();
-    }
+      { after: cursorOf(39), before: cursorOf(50) },
+    );
+    const idsOf = ({ nodes }: { nodes: { id: string }[] }) => nodes.map(({ id }) => id);
+    expect(idsOf(found.data.page)).toEqual(ids.slice(14, 21));
+    expect(idsOf(found.data.last)).toEqual(ids.slice(45, 50));
+    expect(idsOf(found.data.end)).toHaveLength(9);
+    expect(idsOf(found.data.next)).toEqual(ids.slice(40, 100));
+    sandbox.vary({ maxPageSize: 50 });
+    const { data: capped, errors } = await other.query(
+      '{ events(first: 60, filter: { severity: { min: 1 } }) { nodes { id } } }',
+    );
+    expect([capped.events, errors?.[0].extensions.code]).toEqual([null, 'UPSTREAM_INVALID_RESPONSE']);
   },
 );

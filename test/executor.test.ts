@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { getIntrospectionQuery, getOperationAST, Kind, OperationTypeNode, parse, validate } from 'graphql';
+import { cleanups } from './support/cleanups.js';
 import { collectGarbage } from './support/collect-garbage.js';
 import { executePlanned, executeWithGraphqlJs, runs, schema, withoutStacks } from './support/compare-executors.js';
 import { demoHeaders, postJson, startGateway } from './support/gateway.js';
@@ -79,20 +80,17 @@ test('answers the same over HTTP with either executor, and each time', async () 
     { query: 'query ($first: Int) { events(first: $first) { totalCount } }', variables: { first: 'many' } },
     { query: 'query A { viewer { team } } query B { viewer { email } }', operationName: 'B' },
   ];
-  try {
-    for (const body of bodies) {
-      for (const headers of [demoHeaders, { 'x-api-key': 'no key at all' }]) {
-        const answers: object[] = [];
-        for (const { url } of gateways) {
-          // Nothing is cached for the first, so that its metadata may differ.
-          await answer(url, body, headers);
-          for (let time = 0; time < 3; time += 1) answers.push(await answer(url, body, headers));
-        }
-        expect(answers).toEqual(answers.map(() => answers[0]));
+  cleanups.push(() => Promise.all(gateways.map(gateway => gateway.close())));
+  for (const body of bodies) {
+    for (const headers of [demoHeaders, { 'x-api-key': 'no key at all' }]) {
+      const answers: object[] = [];
+      for (const { url } of gateways) {
+        // Nothing is cached for the first, so that its metadata may differ.
+        await answer(url, body, headers);
+        for (let time = 0; time < 3; time += 1) answers.push(await answer(url, body, headers));
       }
+      expect(answers).toEqual(answers.map(() => answers[0]));
     }
-  } finally {
-    await Promise.all(gateways.map(gateway => gateway.close()));
   }
 });
 

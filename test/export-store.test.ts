@@ -15,7 +15,7 @@ import { earlierExport, recentExports, withEndpoint, withExport } from '../src/d
 import { createTeamStore, type TeamStore, type TextStore } from '../src/domains/exports/team-store.js';
 import { timeNow } from '../src/lib/clock.js';
 import { iso } from '../src/lib/time.js';
-import { cleanups, temporaryFolder } from './support/cleanups.js';
+import { cleanups, forTest, temporaryFolder } from './support/cleanups.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { startNetwork } from './support/network.mjs';
 import { startRedis } from './support/redis.js';
@@ -344,10 +344,8 @@ describe.each(redisPlaces)('the export store in %s', name => {
 });
 
 test('4 MB of exports of a team can be read, changed and made smaller over a link on which that takes longer than other commands may', async () => {
-  const server = await startRedis();
-  cleanups.push(() => server.stop());
-  const link = await startNetwork(() => server.port, 8_000_000);
-  cleanups.push(() => link.close());
+  const server = forTest(await startRedis());
+  const link = forTest(await startNetwork(() => server.port, 8_000_000));
   const redis = connectRedis([link.url.replace('http:', 'redis:')], () => {}, patient);
   cleanups.push(() => redis.disconnect());
   await until(() => redis.status === 'ready');

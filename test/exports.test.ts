@@ -19,7 +19,7 @@ import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { takeAttemptTimers } from './support/attempt-timers.js';
 import { cursorOf } from './support/calls-table.js';
-import { cleanups, listening } from './support/cleanups.js';
+import { cleanups, forTest, listening } from './support/cleanups.js';
 import { postJson, signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
@@ -1121,12 +1121,9 @@ describe('the response of an endpoint', () => {
   ])('a body is parsed %s', async (_, body, count) => {
     await register((await startEndpoint(raw(200, body))).url);
     const parse = jest.spyOn(JSON, 'parse');
-    try {
-      await send();
-      expect(parse.mock.calls.filter(([text]) => text === body)).toHaveLength(count);
-    } finally {
-      parse.mockRestore();
-    }
+    cleanups.push(() => parse.mockRestore());
+    await send();
+    expect(parse.mock.calls.filter(([text]) => text === body)).toHaveLength(count);
   });
 
   let timer: ReturnType<typeof takeAttemptTimers>;
@@ -1606,8 +1603,7 @@ describe('the record of exports', () => {
   });
 
   test('is read once for all fields of an operation that ask for it, and again for the next operation', async () => {
-    const place = await startRedis();
-    cleanups.push(() => place.stop());
+    const place = forTest(await startRedis());
     gateway = await gatewayWith({}, { redisUrl: place.url });
     const redis = new Redis(place.url);
     cleanups.push(() => redis.disconnect());
@@ -1636,8 +1632,7 @@ describe('the record of exports', () => {
   });
 
   test('is followed by exportProgress from call to call until the end, through another gateway too', async () => {
-    const place = await startRedis();
-    cleanups.push(() => place.stop());
+    const place = forTest(await startRedis());
     const answers: (() => void)[] = [];
     const endpoint = await startEndpoint((response, request, count) => {
       answers.push(() => (count < 3 ? json(500, {}) : thanks)(response, request, count));

@@ -10,6 +10,7 @@ import { createSigner } from '../src/data/signer.js';
 import { createStartedRuns } from '../src/data/started-runs.js';
 import { createRevocations } from '../src/domains/sessions/revocations.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { cleanups, forTest } from './support/cleanups.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { type RedisServer, startRedis } from './support/redis.js';
@@ -134,7 +135,7 @@ describe('A gateway that finds in Redis what no gateway wrote', () => {
 
 test('What a gateway signed is not used for longer than it would have been stored, whoever puts it back', async () => {
   const shared = sharedStore(redis);
-  const store = redisPollStore(shared, 1_000);
+  const store = forTest(redisPollStore(shared, 1_000));
   const [runs, ofAnother] = [createStartedRuns(shared, silentTelemetry), createStartedRuns(shared, silentTelemetry)];
   const message = { kind: 'final', state: { is: 1 }, observedAt: Date.now(), generation: 'first', order: 1 } as const;
   const received: unknown[] = [];
@@ -147,22 +148,18 @@ test('What a gateway signed is not used for longer than it would have been store
   const now = performance.now.bind(performance);
   let ahead = 6 * 60_000;
   const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
-  try {
-    await redis.set(stateKey, state);
-    await redis.set(runsKey, started);
-    store.subscribe('topic', ({ order }) => received.push(order));
-    await until(async () => (await redis.publish(stateKey.replace('first:state', 'messages'), state)) > 0);
-    expect(await store.read('topic', 'first')).toBeUndefined();
-    expect(await ofAnother.of('jobs of 7')).toEqual({ ids: ['1'], isRecent: false });
-    ahead *= 2;
-    expect(await ofAnother.of('jobs of 7')).toEqual({ ids: [], isRecent: false });
-    await store.publish('topic', { ...message, order: 2 });
-    await until(() => received.includes(2));
-    expect(received).toEqual([2]);
-  } finally {
-    clock.mockRestore();
-    store.close();
-  }
+  cleanups.push(() => clock.mockRestore());
+  await redis.set(stateKey, state);
+  await redis.set(runsKey, started);
+  store.subscribe('topic', ({ order }) => received.push(order));
+  await until(async () => (await redis.publish(stateKey.replace('first:state', 'messages'), state)) > 0);
+  expect(await store.read('topic', 'first')).toBeUndefined();
+  expect(await ofAnother.of('jobs of 7')).toEqual({ ids: ['1'], isRecent: false });
+  ahead *= 2;
+  expect(await ofAnother.of('jobs of 7')).toEqual({ ids: [], isRecent: false });
+  await store.publish('topic', { ...message, order: 2 });
+  await until(() => received.includes(2));
+  expect(received).toEqual([2]);
 });
 
 test('A value of another type is replaced, also where it would never expire', async () => {

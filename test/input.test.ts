@@ -9,6 +9,7 @@ import {
 import { withoutValue } from '../src/graphql/argument-errors.js';
 import { selectionsOf, selectsMember } from '../src/graphql/input.js';
 import { cursorOf, eventsWith } from './support/calls-table.js';
+import { forTest } from './support/cleanups.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { ask, demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, fakeWire } from './support/wire.js';
@@ -365,20 +366,16 @@ describe('an invalid identifier', () => {
     const poisoned = fakeWire(({ url }) =>
       url.pathname.endsWith('/events') ? eventPage([{ _id: 'e-1', references }]) : { body: { title: 'A plant burns' } },
     );
-    const other = await startGateway({ wire: poisoned.wire });
-    try {
-      await other.query('{ events { nodes { references { observation { id } } } } }');
-      const prefix = '/v2/events-monitor/observation/';
-      const observations = poisoned.calls.filter(({ path }) => !path.startsWith('/v2/events-monitor/events?'));
-      for (const { path, url } of observations) {
-        expect(path.startsWith(prefix)).toBe(true);
-        // The URL has no other path, even after it is normalized.
-        expect(url.pathname).toBe(path);
-        expect(path.slice(prefix.length)).toMatch(/^[^/?#]+$/);
-        expect(decodeURIComponent(path.slice(prefix.length))).not.toMatch(/^\.*$/);
-      }
-    } finally {
-      await other.close();
+    const other = forTest(await startGateway({ wire: poisoned.wire }));
+    await other.query('{ events { nodes { references { observation { id } } } } }');
+    const prefix = '/v2/events-monitor/observation/';
+    const observations = poisoned.calls.filter(({ path }) => !path.startsWith('/v2/events-monitor/events?'));
+    for (const { path, url } of observations) {
+      expect(path.startsWith(prefix)).toBe(true);
+      // The URL has no other path, even after it is normalized.
+      expect(url.pathname).toBe(path);
+      expect(path.slice(prefix.length)).toMatch(/^[^/?#]+$/);
+      expect(decodeURIComponent(path.slice(prefix.length))).not.toMatch(/^\.*$/);
     }
   });
 });

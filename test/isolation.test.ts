@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { forTest } from './support/cleanups.js';
 import { ask, type GraphqlAnswer, signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { sendMcp, toolCall } from './support/mcp.js';
 import { counted } from './support/metrics.js';
@@ -304,34 +305,30 @@ describe('over the sandbox', () => {
     Object.fromEntries(errors.map(({ path, extensions }) => [path.join('.'), extensions.code]));
 
   test.each(tiers)('a key without the subscription or the permission is refused with %s warm', async (_, tier) => {
-    const gateway = await startGateway({ sandbox, ...over(tier) });
-    try {
-      const warm = await gateway.query(document());
-      expect(warm.errors).toBeUndefined();
+    const gateway = forTest(await startGateway({ sandbox, ...over(tier) }));
+    const warm = await gateway.query(document());
+    expect(warm.errors).toBeUndefined();
 
-      const marketsOnly = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-markets-only' });
-      expect(marketsOnly.data).toMatchObject({
-        events: null,
-        observation: null,
-        market: { name: warm.data.market.name },
-      });
-      expect(new Set(Object.values(codesByPath(marketsOnly)))).toEqual(new Set(['FORBIDDEN']));
-      expect(codesByPath(marketsOnly)).toMatchObject({
-        events: 'FORBIDDEN',
-        'market.companies.nodes.0.events': 'FORBIDDEN',
-      });
-      expect(JSON.stringify(marketsOnly.data)).not.toContain(warm.data.events.nodes[0].title);
+    const marketsOnly = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-markets-only' });
+    expect(marketsOnly.data).toMatchObject({
+      events: null,
+      observation: null,
+      market: { name: warm.data.market.name },
+    });
+    expect(new Set(Object.values(codesByPath(marketsOnly)))).toEqual(new Set(['FORBIDDEN']));
+    expect(codesByPath(marketsOnly)).toMatchObject({
+      events: 'FORBIDDEN',
+      'market.companies.nodes.0.events': 'FORBIDDEN',
+    });
+    expect(JSON.stringify(marketsOnly.data)).not.toContain(warm.data.events.nodes[0].title);
 
-      const noMarkets = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-no-markets' });
-      expect(noMarkets.data).toMatchObject({ events: warm.data.events, suggestMarkets: [] });
-      expect(Object.values(noMarkets.data.market).filter(value => value !== null)).toEqual([]);
-      expect(new Set(Object.values(codesByPath(noMarkets)))).toEqual(new Set(['FORBIDDEN']));
+    const noMarkets = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-no-markets' });
+    expect(noMarkets.data).toMatchObject({ events: warm.data.events, suggestMarkets: [] });
+    expect(Object.values(noMarkets.data.market).filter(value => value !== null)).toEqual([]);
+    expect(new Set(Object.values(codesByPath(noMarkets)))).toEqual(new Set(['FORBIDDEN']));
 
-      const unknown = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-subscribed '.trim().toUpperCase() });
-      expect(unknown.data.events).toBeNull();
-      expect(new Set(Object.values(codesByPath(unknown)))).toEqual(new Set(['UNAUTHENTICATED']));
-    } finally {
-      await gateway.close();
-    }
+    const unknown = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-subscribed '.trim().toUpperCase() });
+    expect(unknown.data.events).toBeNull();
+    expect(new Set(Object.values(codesByPath(unknown)))).toEqual(new Set(['UNAUTHENTICATED']));
   });
 });

@@ -28,6 +28,7 @@ import { readExamples } from '../src/http/graphiql/graphiql.js';
 import type { Sandbox } from '../src/sandbox/server.js';
 import { createSchema, readTypeDefs } from '../src/schema.js';
 import { callsTable, cursorOf } from './support/calls-table.js';
+import { forTest } from './support/cleanups.js';
 import { demoHeaders, postJson, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { reply, startStubService } from './support/stub-service.js';
 
@@ -424,15 +425,11 @@ describe('the estimated calls of a query', () => {
   });
 
   test('are limited by QUERY_CALL_LIMIT', async () => {
-    const other = await startGateway({ sandbox, env: { QUERY_CALL_LIMIT: '10' } });
-    try {
-      const query = 'query ($n: Int) { events(first: $n) { nodes { references { observation { id } } } } }';
-      expect((await other.query(query, { n: 1 })).errors?.[0].extensions).toMatchObject({ value: 11, limit: 10 });
-      expect((await other.query('{ events { totalCount } }')).errors).toBeUndefined();
-      expect((await other.query(query, { n: 'no number' })).errors?.[0].extensions.code).toBe('BAD_USER_INPUT');
-    } finally {
-      await other.close();
-    }
+    const other = forTest(await startGateway({ sandbox, env: { QUERY_CALL_LIMIT: '10' } }));
+    const query = 'query ($n: Int) { events(first: $n) { nodes { references { observation { id } } } } }';
+    expect((await other.query(query, { n: 1 })).errors?.[0].extensions).toMatchObject({ value: 11, limit: 10 });
+    expect((await other.query('{ events { totalCount } }')).errors).toBeUndefined();
+    expect((await other.query(query, { n: 'no number' })).errors?.[0].extensions.code).toBe('BAD_USER_INPUT');
   });
 });
 
@@ -603,38 +600,28 @@ describe('a response with many errors', () => {
 
   test.each(['plan', 'graphql-js'])('holds over HTTP with the executor %s', async GRAPHQL_EXECUTOR => {
     const companies = Array.from({ length: 100 }, (_, index) => ({ domain: `c${index}.example`, score: 'high' }));
-    const service = await startStubService((_, response) => reply(response, 200, { data: companies }));
-    const over = await startGateway({ env: { UPSTREAM_BASE_URL: service.origin, GRAPHQL_EXECUTOR } });
-    try {
-      const ids = [1, 2, 3, 4, 5, 6];
-      const query = 'query ($ids: [ID!]!) { markets(ids: $ids) { companies(first: 100) { nodes { score } } } }';
-      const { data, errors } = await over.query(query, { ids });
-      const nodes = ids.flatMap((_, index) => data.markets[index].companies.nodes);
-      expect(nodes).toEqual(Array.from({ length: 600 }, () => ({ score: null })));
-      expect(errors).toHaveLength(maxErrors + 1);
-      expect(errors?.at(-1)).toEqual({
-        message: expect.any(String),
-        extensions: { code: 'QUERY_TOO_COMPLEX', measure: 'errors', value: maxErrors + 1, limit: maxErrors },
-      });
-    } finally {
-      await over.close();
-      await service.close();
-    }
+    const service = forTest(await startStubService((_, response) => reply(response, 200, { data: companies })));
+    const over = forTest(await startGateway({ env: { UPSTREAM_BASE_URL: service.origin, GRAPHQL_EXECUTOR } }));
+    const ids = [1, 2, 3, 4, 5, 6];
+    const query = 'query ($ids: [ID!]!) { markets(ids: $ids) { companies(first: 100) { nodes { score } } } }';
+    const { data, errors } = await over.query(query, { ids });
+    const nodes = ids.flatMap((_, index) => data.markets[index].companies.nodes);
+    expect(nodes).toEqual(Array.from({ length: 600 }, () => ({ score: null })));
+    expect(errors).toHaveLength(maxErrors + 1);
+    expect(errors?.at(-1)).toEqual({
+      message: expect.any(String),
+      extensions: { code: 'QUERY_TOO_COMPLEX', measure: 'errors', value: maxErrors + 1, limit: maxErrors },
+    });
   });
 
   test('reports 200 of the records that were left out', async () => {
-    const service = await startStubService((_, response) => reply(response, 200, { data: Array(150).fill({}) }));
-    const over = await startGateway({ env: { UPSTREAM_BASE_URL: service.origin } });
-    try {
-      const { data, errors } = await over.query(
-        '{ markets(ids: [1, 2]) { companies { totalCount nodes { domain } } } }',
-      );
-      expect(data.markets[1].companies.totalCount).toBe(0);
-      expect(errors).toHaveLength(201);
-      expect(errors?.[199]?.extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', record: 'Company' });
-    } finally {
-      await over.close();
-      await service.close();
-    }
+    const service = forTest(
+      await startStubService((_, response) => reply(response, 200, { data: Array(150).fill({}) })),
+    );
+    const over = forTest(await startGateway({ env: { UPSTREAM_BASE_URL: service.origin } }));
+    const { data, errors } = await over.query('{ markets(ids: [1, 2]) { companies { totalCount nodes { domain } } } }');
+    expect(data.markets[1].companies.totalCount).toBe(0);
+    expect(errors).toHaveLength(201);
+    expect(errors?.[199]?.extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', record: 'Company' });
   });
 });

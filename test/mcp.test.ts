@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -11,6 +9,7 @@ import { Redis } from 'ioredis';
 import { Client as UndiciClient } from 'undici';
 import { hashOfKey } from '../src/auth/credentials.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { cleanups, forTest, listening } from './support/cleanups.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { connectMcp, connectOldMcp, type McpClient, modern, revisions, sendMcp, toolCall } from './support/mcp.js';
@@ -112,35 +111,25 @@ describe('the tools of the sandbox', () => {
   test('report no fault of data that they do not select', async () => {
     const data = [{ domain: 'a.example', name: 'A', dunsNumbers: [null], naics: [{ code: '33', name: 'B' }] }, {}];
     sandbox.tell({ path: /markets\/3\/companies$/, status: 200, body: JSON.stringify({ data }) });
-    const own = await startGateway({ sandbox, env });
-    const reader = await connectMcp(own.url);
-    try {
-      for (const name of ['describeMarket', 'countCompanies']) {
-        const { isError, structuredContent } = await call(name, { marketId: markets.published }, reader);
-        expect([name, isError, structuredContent.errors]).toEqual([name, false, undefined]);
-      }
-      const found = await call('findCompanies', { marketId: markets.published }, reader);
-      expect([found.isError, codesOf(found)]).toEqual([true, ['UPSTREAM_INVALID_RESPONSE']]);
-    } finally {
-      await reader.close();
-      await own.close();
+    const own = forTest(await startGateway({ sandbox, env }));
+    const reader = forTest(await connectMcp(own.url));
+    for (const name of ['describeMarket', 'countCompanies']) {
+      const { isError, structuredContent } = await call(name, { marketId: markets.published }, reader);
+      expect([name, isError, structuredContent.errors]).toEqual([name, false, undefined]);
     }
+    const found = await call('findCompanies', { marketId: markets.published }, reader);
+    expect([found.isError, codesOf(found)]).toEqual([true, ['UPSTREAM_INVALID_RESPONSE']]);
   });
 
   test('are on by default with the embedded sandbox, without mutations', async () => {
-    const own = await startGateway();
-    const reader = await connectMcp(own.url, {});
-    try {
-      const listed = (await reader.listTools()).tools;
-      expect(listed.map(({ name }) => name)).toEqual(
-        tools.filter(({ annotations }) => annotations.readOnlyHint).map(({ name }) => name),
-      );
-      expect((await call('describeMarket', { marketId: markets.published }, reader)).isError).toBe(false);
-      await expect(call('createSearchCriteria', { question: 'Who?' }, reader)).rejects.toThrow('no tool of this name');
-    } finally {
-      await reader.close();
-      await own.close();
-    }
+    const own = forTest(await startGateway());
+    const reader = forTest(await connectMcp(own.url, {}));
+    const listed = (await reader.listTools()).tools;
+    expect(listed.map(({ name }) => name)).toEqual(
+      tools.filter(({ annotations }) => annotations.readOnlyHint).map(({ name }) => name),
+    );
+    expect((await call('describeMarket', { marketId: markets.published }, reader)).isError).toBe(false);
+    await expect(call('createSearchCriteria', { question: 'Who?' }, reader)).rejects.toThrow('no tool of this name');
   });
 
   /** Clients of each revision, by the kind of their credential. */
@@ -159,35 +148,27 @@ describe('the tools of the sandbox', () => {
     async (kind, revision, connect) => {
       const { data } = await gateway.query('mutation { createEmbedSession { session { accessToken } } }');
       const { accessToken } = data.createEmbedSession.session;
-      const own = await connect(
-        gateway.url,
-        kind === 'API key' ? demoHeaders : { authorization: `Bearer ${accessToken}` },
+      const own = forTest(
+        await connect(gateway.url, kind === 'API key' ? demoHeaders : { authorization: `Bearer ${accessToken}` }),
       );
-      try {
-        expect([own.revision, own.getInstructions()]).toEqual([
-          revision,
-          expect.stringContaining('extensions.argument'),
+      expect([own.revision, own.getInstructions()]).toEqual([revision, expect.stringContaining('extensions.argument')]);
+      expect((await own.listTools()).tools).toEqual(tools);
+      for (const [name, variables] of Object.entries(await calls(own))) {
+        const { content, structuredContent, isError } = await call(name, variables, own);
+        expect([name, isError, structuredContent]).toEqual([
+          name,
+          false,
+          { ...structuredContent, data: expect.anything() },
         ]);
-        expect((await own.listTools()).tools).toEqual(tools);
-        for (const [name, variables] of Object.entries(await calls(own))) {
-          const { content, structuredContent, isError } = await call(name, variables, own);
-          expect([name, isError, structuredContent]).toEqual([
-            name,
-            false,
-            { ...structuredContent, data: expect.anything() },
-          ]);
-          expect(JSON.stringify(structuredContent).length).toBeLessThanOrEqual(61 * 1024);
-          expect([name, content]).toEqual([name, [{ type: 'text', text: expect.stringMatching(/^\w/) }]]);
-          expect(content[0].text.length).toBeLessThanOrEqual(1_000);
-        }
-        // Now a discovery runs.
-        const { startDiscovery } = await calls(own);
-        const again = await call('startDiscovery', startDiscovery, own);
-        expect(again.structuredContent.data.startDiscovery.__typename).toBe('DiscoveryAlreadyRunning');
-        await expect(call('nothing', {}, own)).rejects.toMatchObject({ code: -32_602 });
-      } finally {
-        await own.close();
+        expect(JSON.stringify(structuredContent).length).toBeLessThanOrEqual(61 * 1024);
+        expect([name, content]).toEqual([name, [{ type: 'text', text: expect.stringMatching(/^\w/) }]]);
+        expect(content[0].text.length).toBeLessThanOrEqual(1_000);
       }
+      // Now a discovery runs.
+      const { startDiscovery } = await calls(own);
+      const again = await call('startDiscovery', startDiscovery, own);
+      expect(again.structuredContent.data.startDiscovery.__typename).toBe('DiscoveryAlreadyRunning');
+      await expect(call('nothing', {}, own)).rejects.toMatchObject({ code: -32_602 });
     },
   );
 
@@ -595,20 +576,15 @@ describe('a discovery', () => {
   );
 
   test('ends when an operator blocks its client', async () => {
-    const redis = await startRedis();
-    const own = await startGateway({ sandbox, env, redisUrl: redis.url });
+    const redis = forTest(await startRedis());
+    const own = forTest(await startGateway({ sandbox, env, redisUrl: redis.url }));
     const operator = new Redis(redis.url);
-    try {
-      const { ended } = await running(1, {}, own);
-      const block = { requestsPerMinute: 0, until: Date.now() + 600_000, reason: 'Leaked' };
-      await operator.hset('mig:clients', `key:${hashOfKey(demoHeaders['x-api-key'])}`, JSON.stringify(block));
-      await expect(ended).rejects.toThrow();
-      await until(async () => (await counted(own.url, 'gateway_live_pollers')) === 0);
-    } finally {
-      operator.disconnect();
-      await own.close();
-      await redis.stop();
-    }
+    cleanups.push(() => operator.disconnect());
+    const { ended } = await running(1, {}, own);
+    const block = { requestsPerMinute: 0, until: Date.now() + 600_000, reason: 'Leaked' };
+    await operator.hset('mig:clients', `key:${hashOfKey(demoHeaders['x-api-key'])}`, JSON.stringify(block));
+    await expect(ended).rejects.toThrow();
+    await until(async () => (await counted(own.url, 'gateway_live_pollers')) === 0);
   });
 
   test('goes on when something else is cancelled', async () => {
@@ -696,68 +672,62 @@ test('an agent that is hosted elsewhere finds out where it gets a token, and wor
     response.end(JSON.stringify(answers[pathname] ?? {}));
   });
   const asked: unknown[] = [];
-  await once(issuer.listen(0, '127.0.0.1'), 'listening');
-  const origin = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}`;
+  const origin = `http://127.0.0.1:${await listening(issuer)}`;
   const proxied = { MCP_AUTHORIZATION_SERVERS: origin, TRUST_PROXY: '127.0.0.1' };
-  const other = await startGateway({ sandbox, env: { ...env, ...proxied } });
-  try {
-    const metadata = '/.well-known/oauth-protected-resource';
-    const refused = await sendMcp(other.url, list, {});
-    expect(refused.status).toBe(401);
-    expect(refused.headers.get('www-authenticate')).toBe(`Bearer resource_metadata="${other.url}${metadata}"`);
-    for (const path of [metadata, `${metadata}/mcp`]) {
-      expect(await (await fetch(other.url + path)).json()).toMatchObject({
-        resource: `${other.url}/mcp`,
-        authorization_servers: [origin],
-      });
-    }
-    // Agents compare it with the address that they know.
-    const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'gateway.example' };
-    expect((await sendMcp(other.url, list, headers)).headers.get('www-authenticate')).toBe(
-      `Bearer resource_metadata="https://gateway.example${metadata}"`,
-    );
-    expect(await (await fetch(other.url + metadata, { headers })).json()).toMatchObject({
-      resource: 'https://gateway.example/mcp',
+  const other = forTest(await startGateway({ sandbox, env: { ...env, ...proxied } }));
+  const metadata = '/.well-known/oauth-protected-resource';
+  const refused = await sendMcp(other.url, list, {});
+  expect(refused.status).toBe(401);
+  expect(refused.headers.get('www-authenticate')).toBe(`Bearer resource_metadata="${other.url}${metadata}"`);
+  for (const path of [metadata, `${metadata}/mcp`]) {
+    expect(await (await fetch(other.url + path)).json()).toMatchObject({
+      resource: `${other.url}/mcp`,
+      authorization_servers: [origin],
     });
-    const kept: Any = {};
-    const authProvider = {
-      redirectUrl: 'http://127.0.0.1/agreed',
-      clientMetadata: { redirect_uris: ['http://127.0.0.1/agreed'] },
-      clientInformation: () => ({ client_id: 'agent' }),
-      tokens: () => kept.tokens,
-      saveTokens: (tokens: object) => Object.assign(kept, { tokens }),
-      redirectToAuthorization: (url: URL) => Object.assign(kept, { asked: url }),
-      saveCodeVerifier: (verifier: string) => Object.assign(kept, { verifier }),
-      codeVerifier: () => kept.verifier,
-    };
-    const transport = () => new StreamableHTTPClientTransport(new URL(`${other.url}/mcp`), { authProvider });
-    const first = transport();
-    await expect(new Client({ name: 'test', version: '1' }).connect(first)).rejects.toThrow();
-    expect(kept.asked.href).toContain(`${origin}/authorize`);
-    await first.finishAuth('code');
-    const agent = new Client({ name: 'test', version: '1' });
-    await agent.connect(transport());
-    const result: Any = await agent.callTool({ name: 'suggestMarkets', arguments: { keyword: 'battery' } });
-    expect(result.isError ?? false).toBe(false);
-    sandbox.revoke(token);
-    const again = await sendMcp(other.url, toolCall('suggestMarkets', { keyword: 'steel' }), {
-      authorization: `Bearer ${token}`,
-    });
-    expect([again.status, again.headers.get('www-authenticate')]).toEqual([
-      401,
-      `Bearer error="invalid_token", resource_metadata="${other.url}${metadata}"`,
-    ]);
-    token = await newToken();
-    for (const name of ['suggestMarkets', 'startDiscovery']) {
-      const { [name]: given } = await calls();
-      expect((await agent.callTool({ name, arguments: given as Any })).isError ?? false).toBe(false);
-    }
-    await agent.close();
-    expect(asked).toContainEqual(['/token', `${other.url}/mcp`]);
-  } finally {
-    issuer.close();
-    await other.close();
   }
+  // Agents compare it with the address that they know.
+  const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'gateway.example' };
+  expect((await sendMcp(other.url, list, headers)).headers.get('www-authenticate')).toBe(
+    `Bearer resource_metadata="https://gateway.example${metadata}"`,
+  );
+  expect(await (await fetch(other.url + metadata, { headers })).json()).toMatchObject({
+    resource: 'https://gateway.example/mcp',
+  });
+  const kept: Any = {};
+  const authProvider = {
+    redirectUrl: 'http://127.0.0.1/agreed',
+    clientMetadata: { redirect_uris: ['http://127.0.0.1/agreed'] },
+    clientInformation: () => ({ client_id: 'agent' }),
+    tokens: () => kept.tokens,
+    saveTokens: (tokens: object) => Object.assign(kept, { tokens }),
+    redirectToAuthorization: (url: URL) => Object.assign(kept, { asked: url }),
+    saveCodeVerifier: (verifier: string) => Object.assign(kept, { verifier }),
+    codeVerifier: () => kept.verifier,
+  };
+  const transport = () => new StreamableHTTPClientTransport(new URL(`${other.url}/mcp`), { authProvider });
+  const first = transport();
+  await expect(new Client({ name: 'test', version: '1' }).connect(first)).rejects.toThrow();
+  expect(kept.asked.href).toContain(`${origin}/authorize`);
+  await first.finishAuth('code');
+  const agent = new Client({ name: 'test', version: '1' });
+  await agent.connect(transport());
+  const result: Any = await agent.callTool({ name: 'suggestMarkets', arguments: { keyword: 'battery' } });
+  expect(result.isError ?? false).toBe(false);
+  sandbox.revoke(token);
+  const again = await sendMcp(other.url, toolCall('suggestMarkets', { keyword: 'steel' }), {
+    authorization: `Bearer ${token}`,
+  });
+  expect([again.status, again.headers.get('www-authenticate')]).toEqual([
+    401,
+    `Bearer error="invalid_token", resource_metadata="${other.url}${metadata}"`,
+  ]);
+  token = await newToken();
+  for (const name of ['suggestMarkets', 'startDiscovery']) {
+    const { [name]: given } = await calls();
+    expect((await agent.callTool({ name, arguments: given as Any })).isError ?? false).toBe(false);
+  }
+  await agent.close();
+  expect(asked).toContainEqual(['/token', `${other.url}/mcp`]);
 });
 
 describe('a request', () => {
@@ -792,18 +762,14 @@ describe('a request', () => {
   });
 
   test('whose credential has too many connections for progress gets what its call has done', async () => {
-    const own = await startGateway({ sandbox, env, seams: { streams: { connections: 0 } } });
-    try {
-      const { startDiscovery } = await calls();
-      sandbox.reset();
-      const body = toolCall('startDiscovery', startDiscovery, { _meta: { progressToken: 1 } });
-      const response = await sendMcp(own.url, body, { ...demoHeaders, accept: 'application/json, text/event-stream' });
-      const text = await response.text();
-      expect(text).toContain('"startDiscovery":{');
-      expect(text).toContain('"isError":false');
-    } finally {
-      await own.close();
-    }
+    const own = forTest(await startGateway({ sandbox, env, seams: { streams: { connections: 0 } } }));
+    const { startDiscovery } = await calls();
+    sandbox.reset();
+    const body = toolCall('startDiscovery', startDiscovery, { _meta: { progressToken: 1 } });
+    const response = await sendMcp(own.url, body, { ...demoHeaders, accept: 'application/json, text/event-stream' });
+    const text = await response.text();
+    expect(text).toContain('"startDiscovery":{');
+    expect(text).toContain('"isError":false');
   });
 
   test('that asks for progress gets a stream that proxies such as nginx do not buffer', async () => {

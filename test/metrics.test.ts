@@ -10,6 +10,7 @@ import { metricsFor } from '../src/observability/open-metrics.js';
 import { createOperationNames, newOperationInfo, type Span } from '../src/observability/operation-info.js';
 import { createTelemetry } from '../src/observability/telemetry.js';
 import type { Sandbox } from '../src/sandbox/server.js';
+import { cleanups, forTest } from './support/cleanups.js';
 import { addressesOn, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { begun, hold } from './support/hold.js';
 import { counted } from './support/metrics.js';
@@ -91,15 +92,12 @@ test('credentials that the service accepted are counted by the outcome of their 
 
 test('a credential that is idle does not hold back the alert for those that are refused since', () => {
   jest.useFakeTimers({ doNotFake: ['nextTick'] });
-  try {
-    const accepted = new AcceptedScopes();
-    for (const scope of ['idle', 'in use'] as Scope[]) accepted.countCall(scope, false);
-    jest.advanceTimersByTime(50_000);
-    accepted.countCall('in use' as Scope, true);
-    expect(accepted.recent()).toEqual({ accepted: 0, refused: 1 });
-  } finally {
-    jest.useRealTimers();
-  }
+  cleanups.push(() => jest.useRealTimers());
+  const accepted = new AcceptedScopes();
+  for (const scope of ['idle', 'in use'] as Scope[]) accepted.countCall(scope, false);
+  jest.advanceTimersByTime(50_000);
+  accepted.countCall('in use' as Scope, true);
+  expect(accepted.recent()).toEqual({ accepted: 0, refused: 1 });
 });
 
 test('reads are counted by endpoint family and source', async () => {
@@ -220,32 +218,28 @@ describe('operations are counted', () => {
   });
 
   test('only under the first hundred names that succeeded with an accepted credential', async () => {
-    const crowded = await startGateway();
+    const crowded = forTest(await startGateway());
     const unknownKey = { 'x-api-key': 'nobody' };
     const names = async () => {
       const text = await (await fetch(`${crowded.url}/metrics`)).text();
       return new Set([...text.matchAll(/^gateway_request.*operation="(?!none)(\w+)"/gm)].map(([, name]) => name));
     };
-    try {
-      for (let number = 0; number < 120; number += 1) {
-        await crowded.query(`query Anybody${number} { __typename }`, {}, unknownKey);
-      }
-      await until(async () => (await answered({ operation: 'other' }, crowded)) === 120);
-      expect([...(await names())]).toEqual(['other']);
-
-      for (let number = 0; number < 120; number += 1) {
-        await crowded.query(`query Q${number} { events(first: 1) { totalCount } }`);
-      }
-      await until(async () => (await answered({ operation: 'other' }, crowded)) === 140);
-      const expected = Array.from({ length: 100 }, (_, index) => `Q${index}`);
-      expect([...(await names())].sort()).toEqual([...expected, 'other'].sort());
-      expect(await counted(crowded.url, 'gateway_request_seconds_count', { operation: 'other' })).toBe(140);
-      await crowded.query('query Q20 { __typename }', {}, unknownKey);
-      await until(async () => (await answered({ operation: 'Q20' }, crowded)) === 2);
-      expect((await names()).size).toBe(101);
-    } finally {
-      await crowded.close();
+    for (let number = 0; number < 120; number += 1) {
+      await crowded.query(`query Anybody${number} { __typename }`, {}, unknownKey);
     }
+    await until(async () => (await answered({ operation: 'other' }, crowded)) === 120);
+    expect([...(await names())]).toEqual(['other']);
+
+    for (let number = 0; number < 120; number += 1) {
+      await crowded.query(`query Q${number} { events(first: 1) { totalCount } }`);
+    }
+    await until(async () => (await answered({ operation: 'other' }, crowded)) === 140);
+    const expected = Array.from({ length: 100 }, (_, index) => `Q${index}`);
+    expect([...(await names())].sort()).toEqual([...expected, 'other'].sort());
+    expect(await counted(crowded.url, 'gateway_request_seconds_count', { operation: 'other' })).toBe(140);
+    await crowded.query('query Q20 { __typename }', {}, unknownKey);
+    await until(async () => (await answered({ operation: 'Q20' }, crowded)) === 2);
+    expect((await names()).size).toBe(101);
   });
 
   test('only under the names of trusted documents if there are any', () => {
@@ -314,14 +308,11 @@ describe('operations are counted', () => {
     expect(labels.filter(each => each === 'other')).toHaveLength(2);
     expect(forgotten).toEqual([]);
     const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 25 * 60 * 60_000);
-    try {
-      expect(label('console', undefined, scope)).toBe('console');
-      expect(label('late', undefined, scope)).toBe('late');
-      expect(forgotten).toHaveLength(99);
-      expect(forgotten).not.toContain('console');
-    } finally {
-      clock.mockRestore();
-    }
+    cleanups.push(() => clock.mockRestore());
+    expect(label('console', undefined, scope)).toBe('console');
+    expect(label('late', undefined, scope)).toBe('late');
+    expect(forgotten).toHaveLength(99);
+    expect(forgotten).not.toContain('console');
   });
 
   test('and nothing else is', async () => {

@@ -12,6 +12,7 @@ import { UpstreamInvalidResponse } from '../src/errors.js';
 import { releaseArrayBuffers } from '../src/lib/body.js';
 import { cutFromText, cutNumberArrays, flatArrays, quoteNumberArrays } from '../src/lib/json.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { cleanups } from './support/cleanups.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 
@@ -343,12 +344,9 @@ describe('the JSON of a reply', () => {
     ['nothing but white space', ' '.repeat(longNumber + 1)],
   ])('that is %s is UPSTREAM_INVALID_RESPONSE, and never parsed', (_, text) => {
     const parse = jest.spyOn(JSON, 'parse');
-    try {
-      expect(() => read(reply(text), request)).toThrow(UpstreamInvalidResponse);
-      expect(parse).not.toHaveBeenCalled();
-    } finally {
-      parse.mockRestore();
-    }
+    cleanups.push(() => parse.mockRestore());
+    expect(() => read(reply(text), request)).toThrow(UpstreamInvalidResponse);
+    expect(parse).not.toHaveBeenCalled();
   });
 
   test('is parsed with a text and a number that are as long as they may be', () => {

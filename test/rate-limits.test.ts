@@ -5,6 +5,7 @@ import { connectRedis } from '../src/data/redis.js';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
 import { createRateLimits } from '../src/http/limits/rate-limits.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { cleanups, forTest } from './support/cleanups.js';
 import { type RedisValue, startFakeRedis } from './support/fake-redis.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
@@ -236,18 +237,13 @@ test.each([
   ['volatile-lru', '100mb', false],
   ['noeviction', '0', false],
 ])('a Redis with %s and a memory of %s is warned of at the start: %s', async (policy, memory, isWarned) => {
-  const own = await startRedis({ args: ['--maxmemory', memory, '--maxmemory-policy', policy] });
+  const own = forTest(await startRedis({ args: ['--maxmemory', memory, '--maxmemory-policy', policy] }));
   const lines: string[] = [];
   const log = { write: (line: string) => void lines.push(line) };
   const env = { LOG_LEVEL: 'warn' };
-  const gateway = await startGateway({ sandbox, env, redisUrl: own.url, seams: { log } });
-  try {
-    const found = lines.filter(line => line.includes(`maxmemory-policy is ${policy}`));
-    expect(found).toHaveLength(isWarned ? 1 : 0);
-  } finally {
-    await gateway.close();
-    await own.stop();
-  }
+  forTest(await startGateway({ sandbox, env, redisUrl: own.url, seams: { log } }));
+  const found = lines.filter(line => line.includes(`maxmemory-policy is ${policy}`));
+  expect(found).toHaveLength(isWarned ? 1 : 0);
 });
 
 describe('a Redis that answers a count with something else', () => {
@@ -263,24 +259,20 @@ describe('a Redis that answers a count with something else', () => {
   ];
 
   test.each(answers)('(%s) is a fault of Redis: this gateway counts for itself', async (_, answer) => {
-    const fake = await startFakeRedis(() => answer);
+    const fake = forTest(await startFakeRedis(() => answer));
     const client = connectRedis([fake.url], () => {});
-    try {
-      await until(() => client.status === 'ready');
-      const faults: string[] = [];
-      const counting = { ...silentTelemetry, redisFault: (command: string) => faults.push(command) };
-      const limits = createRateLimits({ ...none, perCredential: 2 }, client, counting, acceptedScopes);
-      const isOver = async () => (await limits.count('192.0.2.1', 'scope'))?.isOver;
-      expect([await isOver(), await isOver(), await isOver()]).toEqual([false, false, true]);
-      expect(faults).toEqual(['rate limit']);
+    cleanups.push(() => client.disconnect());
+    await until(() => client.status === 'ready');
+    const faults: string[] = [];
+    const counting = { ...silentTelemetry, redisFault: (command: string) => faults.push(command) };
+    const limits = createRateLimits({ ...none, perCredential: 2 }, client, counting, acceptedScopes);
+    const isOver = async () => (await limits.count('192.0.2.1', 'scope'))?.isOver;
+    expect([await isOver(), await isOver(), await isOver()]).toEqual([false, false, true]);
+    expect(faults).toEqual(['rate limit']);
 
-      const attempts = createSignInAttempts(client);
-      for (let index = 0; index < 10; index += 1) await attempts.count('ada@team.example', '192.0.2.1');
-      await expect(attempts.count('ada@team.example', '192.0.2.1')).rejects.toMatchObject({ code: 'RATE_LIMITED' });
-    } finally {
-      client.disconnect();
-      fake.close();
-    }
+    const attempts = createSignInAttempts(client);
+    for (let index = 0; index < 10; index += 1) await attempts.count('ada@team.example', '192.0.2.1');
+    await expect(attempts.count('ada@team.example', '192.0.2.1')).rejects.toMatchObject({ code: 'RATE_LIMITED' });
   });
 });
 
@@ -397,64 +389,52 @@ describe.each(redisPlaces)('over %s', (name, startPlace) => {
     const env = { RATE_LIMIT_PER_CREDENTIAL: '5', SESSION_SECRET: 's'.repeat(32) };
     const { wire } = guardedWire();
     const [one, two] = await Promise.all([1, 2].map(() => startGateway({ wire, env, redisUrl: place.url })));
-    try {
-      const headers = { 'x-api-key': 'a-key-that-is-secret' };
-      await counting(one as TestGateway);
-      await counting(two as TestGateway);
-      expect(await statuses(3, () => ask(`${one?.url}/graphql`, market, {}, headers))).toEqual([200, 200, 200]);
-      expect(await statuses(3, () => ask(`${two?.url}/graphql`, market, {}, headers))).toEqual([200, 200, 429]);
-      expect((await ask(`${one?.url}/graphql`, market, {}, headers)).status).toBe(429);
-      expect((await keysLike('*')).join()).not.toContain('a-key-that-is-secret');
-    } finally {
-      await Promise.all([one?.close(), two?.close()]);
-    }
+    cleanups.push(() => Promise.all([one?.close(), two?.close()]));
+    const headers = { 'x-api-key': 'a-key-that-is-secret' };
+    await counting(one as TestGateway);
+    await counting(two as TestGateway);
+    expect(await statuses(3, () => ask(`${one?.url}/graphql`, market, {}, headers))).toEqual([200, 200, 200]);
+    expect(await statuses(3, () => ask(`${two?.url}/graphql`, market, {}, headers))).toEqual([200, 200, 429]);
+    expect((await ask(`${one?.url}/graphql`, market, {}, headers)).status).toBe(429);
+    expect((await keysLike('*')).join()).not.toContain('a-key-that-is-secret');
   });
 
   test('what a made-up key asks for leaves nothing in Redis but the count of its address', async () => {
-    const own = await startPlace();
+    const own = forTest(await startPlace());
     const { wire, calls } = guardedWire();
-    const gateway = await startGateway({ wire, redisUrl: own.url, env: { QUERY_CALL_LIMIT: '200' } });
+    const gateway = forTest(await startGateway({ wire, redisUrl: own.url, env: { QUERY_CALL_LIMIT: '200' } }));
     const markets = Array.from({ length: 100 }, (_, id) => `m${id}: market(id: ${id + 1}) { name }`);
     const headers = (key: string) => ({ 'x-api-key': key });
-    try {
-      for (let attempt = 0; attempt < 3; attempt += 1)
-        await gateway.query(`{ ${markets.join(' ')} events { totalCount } }`, {}, headers('made-up'));
-      for (const subscription of ['jobProgress(marketId: 1) { finished }', 'eventUpdates { kind }']) {
-        const query = `subscription { ${subscription} }`;
-        await overSse(gateway.url, { query }, headers('made-up')).ended;
-      }
-      await gateway.query('mutation { publishMarket(marketId: 1) { marketId } }', {}, headers('made-up-other'));
-      expect(calls.length).toBeGreaterThan(5);
-      expect((await keysLike('*', own)).filter(key => !key.startsWith('mig:rate:address'))).toEqual([]);
-    } finally {
-      await gateway.close();
-      await own.stop();
+    for (let attempt = 0; attempt < 3; attempt += 1)
+      await gateway.query(`{ ${markets.join(' ')} events { totalCount } }`, {}, headers('made-up'));
+    for (const subscription of ['jobProgress(marketId: 1) { finished }', 'eventUpdates { kind }']) {
+      const query = `subscription { ${subscription} }`;
+      await overSse(gateway.url, { query }, headers('made-up')).ended;
     }
+    await gateway.query('mutation { publishMarket(marketId: 1) { marketId } }', {}, headers('made-up-other'));
+    expect(calls.length).toBeGreaterThan(5);
+    expect((await keysLike('*', own)).filter(key => !key.startsWith('mig:rate:address'))).toEqual([]);
   });
 
   test('that comes back counts again, and what was let in meanwhile is not let in twice by one gateway', async () => {
-    const own = await startPlace();
+    const own = forTest(await startPlace());
     const client = connectRedis(own.urls, () => {});
     const now = performance.now.bind(performance);
     const clock = jest.spyOn(performance, 'now');
-    try {
-      await until(() => client.status === 'ready');
-      const limits = createRateLimits({ ...none, perCredential: 300 }, client, telemetry, acceptedScopes);
-      const count = async () => (await limits.count('192.0.2.1', 'scope'))?.remaining;
-      for (const node of own.nodes) node.pause();
-      expect(await count()).toBe(299);
-      for (let index = 0; index < 100; index += 1) await count();
-      // From here on, Redis is tried again.
-      clock.mockImplementation(() => now() + 1_100);
-      expect(await count()).toBe(198);
-      for (const node of own.nodes) node.resume();
-      await until(async () => ((await count()) ?? 0) >= 250);
-      expect(await keysLike('mig:rate:*', own)).toHaveLength(1);
-    } finally {
-      clock.mockRestore();
-      client.disconnect();
-      await own.stop();
-    }
+    cleanups.push(() => client.disconnect());
+    cleanups.push(() => clock.mockRestore());
+    await until(() => client.status === 'ready');
+    const limits = createRateLimits({ ...none, perCredential: 300 }, client, telemetry, acceptedScopes);
+    const count = async () => (await limits.count('192.0.2.1', 'scope'))?.remaining;
+    for (const node of own.nodes) node.pause();
+    expect(await count()).toBe(299);
+    for (let index = 0; index < 100; index += 1) await count();
+    // From here on, Redis is tried again.
+    clock.mockImplementation(() => now() + 1_100);
+    expect(await count()).toBe(198);
+    for (const node of own.nodes) node.resume();
+    await until(async () => ((await count()) ?? 0) >= 250);
+    expect(await keysLike('mig:rate:*', own)).toHaveLength(1);
   });
 
   test('each gateway counts for itself, counts that it does, and keeps answering, when Redis dies', async () => {

@@ -9,6 +9,7 @@ import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
 import { createRevocations } from '../src/domains/sessions/revocations.js';
 import { RateLimited } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { cleanups, forTest } from './support/cleanups.js';
 import {
   addressesOn,
   ask,
@@ -293,17 +294,12 @@ describe('a session', () => {
 
   test('is not accepted by a gateway for another service, and its cookies are not sent there', async () => {
     const cookie = await cookieFrom(gateway);
-    const another = await startSandbox();
-    const other = await startGateway({ sandbox: another, env: { SESSION_SECRET: secret('a') } });
-    try {
-      const answer = await other.query('{ viewer { email team } }', {}, { cookie });
-      expect(answer.errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
-      expect((await readWith(other, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
-      expect(another.calls.count()).toBe(0);
-    } finally {
-      await other.close();
-      await another.close();
-    }
+    const another = forTest(await startSandbox());
+    const other = forTest(await startGateway({ sandbox: another, env: { SESSION_SECRET: secret('a') } }));
+    const answer = await other.query('{ viewer { email team } }', {}, { cookie });
+    expect(answer.errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+    expect((await readWith(other, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+    expect(another.calls.count()).toBe(0);
   });
 
   test('a cookie, and not what is said with it, signs a user in', async () => {
@@ -350,28 +346,27 @@ describe('a session', () => {
   ])('of a service that sets its cookie for %s', async (_, env, cookies, isSignedIn) => {
     const taken = takeLog();
     const received: unknown[] = [];
-    const service = await startStubService(({ method, headers }, response) => {
-      received.push(headers.cookie);
-      if (method !== 'POST') return reply(response, 200, noEvents);
-      response.setHeader('set-cookie', [...cookies]);
-      reply(response, 200, {});
-    });
-    const other = await startGateway({
-      env: { UPSTREAM_BASE_URL: service.origin, LOG_LEVEL: 'warn', ...env },
-      seams: { log: taken },
-    });
-    try {
-      const answer = await signIn(other);
-      expect(answer.errors?.[0].extensions.code).toBe(isSignedIn ? undefined : 'UPSTREAM_INVALID_RESPONSE');
-      const dropped = 'UPSTREAM_COOKIE_HOST: the service sets cookies for public.example, and they are dropped';
-      const isDropped = !isSignedIn || cookies.length > 1;
-      expect(taken.lines.some(line => JSON.parse(line).msg.startsWith(dropped))).toBe(isDropped);
-      if (isSignedIn) await readWith(other, setCookie(answer).split(';')[0] ?? '');
-      if (isSignedIn) expect(received.at(-1)).toBe(isDropped ? 'balancer=1' : 'svc_session=one');
-    } finally {
-      await other.close();
-      await service.close();
-    }
+    const service = forTest(
+      await startStubService(({ method, headers }, response) => {
+        received.push(headers.cookie);
+        if (method !== 'POST') return reply(response, 200, noEvents);
+        response.setHeader('set-cookie', [...cookies]);
+        reply(response, 200, {});
+      }),
+    );
+    const other = forTest(
+      await startGateway({
+        env: { UPSTREAM_BASE_URL: service.origin, LOG_LEVEL: 'warn', ...env },
+        seams: { log: taken },
+      }),
+    );
+    const answer = await signIn(other);
+    expect(answer.errors?.[0].extensions.code).toBe(isSignedIn ? undefined : 'UPSTREAM_INVALID_RESPONSE');
+    const dropped = 'UPSTREAM_COOKIE_HOST: the service sets cookies for public.example, and they are dropped';
+    const isDropped = !isSignedIn || cookies.length > 1;
+    expect(taken.lines.some(line => JSON.parse(line).msg.startsWith(dropped))).toBe(isDropped);
+    if (isSignedIn) await readWith(other, setCookie(answer).split(';')[0] ?? '');
+    if (isSignedIn) expect(received.at(-1)).toBe(isDropped ? 'balancer=1' : 'svc_session=one');
   });
 
   test('is not started if its cookie would be too large for browsers', async () => {
@@ -531,13 +526,10 @@ describe('the cookies of the service', () => {
     expect(cookies).toBe('csrf=b; sid=a');
     const now = performance.now.bind(performance);
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + 61_000);
-    try {
-      expect(await sentWith(cookie)).toBe('sid=a');
-      clock.mockImplementation(() => now() + 3_601_000);
-      expect(await sentWith(cookie)).toBe('');
-    } finally {
-      clock.mockRestore();
-    }
+    cleanups.push(() => clock.mockRestore());
+    expect(await sentWith(cookie)).toBe('sid=a');
+    clock.mockImplementation(() => now() + 3_601_000);
+    expect(await sentWith(cookie)).toBe('');
   });
 
   test.each([[[]], [['tmp=; Max-Age=0']], [['sid=a; Max-Age=0']], [['sid=a; Domain=evil.example']]])(
@@ -621,23 +613,19 @@ describe.each(redisPlaces)('two gateways over %s', (_, startPlace) => {
 });
 
 test('while Redis is unavailable, sessions continue, and sign-outs are saved when it is back', async () => {
-  const redis = await startRedis();
+  const redis = forTest(await startRedis());
   const start = () => startGateway({ sandbox, redisUrl: redis.url, env: { SESSION_SECRET: secret('a') } });
   const [one, other] = await Promise.all([start(), start()]);
-  try {
-    const [cookie, another] = [await cookieFrom(one), await cookieFrom(one)];
-    await redis.kill();
-    expect((await one.query('mutation { signOut { __typename } }', {}, { cookie })).data).toEqual({
-      signOut: { __typename: 'SignOutPayload' },
-    });
-    expect((await readWith(one, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
-    for (const at of [one, other]) expect((await readWith(at, another)).errors).toBeUndefined();
-    await redis.restart();
-    await until(async () => (await readWith(other, cookie)).errors?.[0].extensions.code === 'UNAUTHENTICATED');
-  } finally {
-    await Promise.all([one.close(), other.close()]);
-    await redis.stop();
-  }
+  cleanups.push(() => Promise.all([one.close(), other.close()]));
+  const [cookie, another] = [await cookieFrom(one), await cookieFrom(one)];
+  await redis.kill();
+  expect((await one.query('mutation { signOut { __typename } }', {}, { cookie })).data).toEqual({
+    signOut: { __typename: 'SignOutPayload' },
+  });
+  expect((await readWith(one, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+  for (const at of [one, other]) expect((await readWith(at, another)).errors).toBeUndefined();
+  await redis.restart();
+  await until(async () => (await readWith(other, cookie)).errors?.[0].extensions.code === 'UNAUTHENTICATED');
 });
 
 test('a sign-out that Redis takes only together with the next one is not saved once more', async () => {
@@ -648,17 +636,14 @@ test('a sign-out that Redis takes only together with the next one is not saved o
       attempts.push({ members, end: works => (works ? resolve() : reject(new Error('Command timed out'))) });
     });
   const redis = { zadd, zremrangebyscore: async () => 0 } as unknown as RedisClient;
-  try {
-    const revocations = createRevocations(redis, silentTelemetry);
-    const endsAt = Date.now() + 60_000;
-    const both = [revocations.add('one', endsAt), revocations.add('other', endsAt)];
-    for (const [index, { end }] of attempts.entries()) end(index === 1);
-    await Promise.all(both);
-    await jest.advanceTimersByTimeAsync(10_000);
-    expect(attempts.map(({ members }) => members.length)).toEqual([2, 4]);
-  } finally {
-    jest.useRealTimers();
-  }
+  cleanups.push(() => jest.useRealTimers());
+  const revocations = createRevocations(redis, silentTelemetry);
+  const endsAt = Date.now() + 60_000;
+  const both = [revocations.add('one', endsAt), revocations.add('other', endsAt)];
+  for (const [index, { end }] of attempts.entries()) end(index === 1);
+  await Promise.all(both);
+  await jest.advanceTimersByTimeAsync(10_000);
+  expect(attempts.map(({ members }) => members.length)).toEqual([2, 4]);
 });
 
 describe('an embedded session', () => {

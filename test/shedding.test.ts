@@ -7,6 +7,7 @@ import { MemoryBudget } from '../src/lib/memory-budget.js';
 import { runYielding, takeTurn } from '../src/lib/run.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
+import { cleanups, forTest } from './support/cleanups.js';
 import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { startWithHeld } from './support/held-service.js';
 import { hold } from './support/hold.js';
@@ -136,17 +137,13 @@ test('a GET is in flight although its body, which is never read, has not arrived
 });
 
 test('a GET that accepts a page counts as an operation where there is no page', async () => {
-  const held = await startWithHeld(/topics/, { INTROSPECTION: 'false' });
+  const held = forTest(await startWithHeld(/topics/, { INTROSPECTION: 'false' }));
   const { url } = held.gateway;
   const headers = [`x-api-key: ${demoHeaders['x-api-key']}`, 'apollo-require-preflight: 1', 'accept: text/html, */*'];
   const { socket } = rawConnection(url, get(`/graphql?query=${encodeURIComponent(slow)}`, headers));
-  try {
-    await until(() => held.held() > 0);
-    expect(await counted(url, 'gateway_operations_running')).toBe(1);
-  } finally {
-    socket.destroy();
-    await held.close();
-  }
+  cleanups.push(() => socket.destroy());
+  await until(() => held.held() > 0);
+  expect(await counted(url, 'gateway_operations_running')).toBe(1);
 });
 
 describe('the limit of operations at once', () => {
@@ -288,80 +285,69 @@ test('the limit shrinks while work is put off to later turns without a pause, th
 
 test('a process is overloaded while its heap stays full', () => {
   jest.useFakeTimers();
-  try {
-    let heap = 0;
-    const budget = new MemoryBudget(undefined, undefined, () => heap);
-    const afterSample = (share: number) => {
-      heap = share;
-      jest.advanceTimersByTime(500);
-      return budget.isNearlyFull;
-    };
-    expect([afterSample(0.93), afterSample(0.93), afterSample(0.5)]).toEqual([false, true, false]);
-    expect([afterSample(0.93), afterSample(0.5), afterSample(0.93)]).toEqual([false, false, false]);
-  } finally {
-    jest.useRealTimers();
-  }
+  cleanups.push(() => jest.useRealTimers());
+  let heap = 0;
+  const budget = new MemoryBudget(undefined, undefined, () => heap);
+  const afterSample = (share: number) => {
+    heap = share;
+    jest.advanceTimersByTime(500);
+    return budget.isNearlyFull;
+  };
+  expect([afterSample(0.93), afterSample(0.93), afterSample(0.5)]).toEqual([false, true, false]);
+  expect([afterSample(0.93), afterSample(0.5), afterSample(0.93)]).toEqual([false, false, false]);
 });
 
 test('a client that has all operations that may run gets 503, another client is answered, and the rest comes later', async () => {
-  const held = await startWithHeld(/topics/);
+  const held = forTest(await startWithHeld(/topics/));
   const { gateway } = held;
-  try {
-    await acceptDemoKey(gateway);
-    const ask = (name: string) => gateway.query(`query ${name} ${slow}`);
-    const asked = Array.from({ length: 400 }, (_, index) => ask(`q${index}`));
-    const first = await Promise.race(asked);
-    expect({ status: first.status, code: first.errors?.[0].extensions.code }).toEqual({
-      status: 503,
-      code: 'RATE_LIMITED',
-    });
-    expect(first.headers.get('retry-after')).toBe('1');
-    const other = await gateway.query(quick, {}, otherClient);
-    expect(other.status).toBe(200);
-    expect(await statusOf(`${gateway.url}/graphql/assets/missing.js`)).toBe(404);
-    held.open();
-    const statuses = (await Promise.all(asked)).map(({ status }) => status);
-    const refused = statuses.filter(status => status === 503).length;
-    expect(await counted(gateway.url, 'gateway_shed_total', { reason: 'share' })).toBe(refused);
-    await until(
-      async () => (await counted(gateway.url, 'gateway_requests_total', { outcome: 'OVER_SHARE' })) === refused,
-    );
-    expect(new Set(statuses)).toEqual(new Set([200, 503]));
-    expect(statuses.filter(status => status === 200).length).toBeGreaterThanOrEqual(256);
-    expect((await ask('again')).status).toBe(200);
-  } finally {
-    await held.close();
-  }
+  await acceptDemoKey(gateway);
+  const ask = (name: string) => gateway.query(`query ${name} ${slow}`);
+  const asked = Array.from({ length: 400 }, (_, index) => ask(`q${index}`));
+  const first = await Promise.race(asked);
+  expect({ status: first.status, code: first.errors?.[0].extensions.code }).toEqual({
+    status: 503,
+    code: 'RATE_LIMITED',
+  });
+  expect(first.headers.get('retry-after')).toBe('1');
+  const other = await gateway.query(quick, {}, otherClient);
+  expect(other.status).toBe(200);
+  expect(await statusOf(`${gateway.url}/graphql/assets/missing.js`)).toBe(404);
+  held.open();
+  const statuses = (await Promise.all(asked)).map(({ status }) => status);
+  const refused = statuses.filter(status => status === 503).length;
+  expect(await counted(gateway.url, 'gateway_shed_total', { reason: 'share' })).toBe(refused);
+  await until(
+    async () => (await counted(gateway.url, 'gateway_requests_total', { outcome: 'OVER_SHARE' })) === refused,
+  );
+  expect(new Set(statuses)).toEqual(new Set([200, 503]));
+  expect(statuses.filter(status => status === 200).length).toBeGreaterThanOrEqual(256);
+  expect((await ask('again')).status).toBe(200);
 });
 
 test('made-up keys of one address have one share together, and an accepted key is answered beside them', async () => {
   sandbox.reset();
   for (let told = 0; told < 400; told += 1) sandbox.tell({ path: /topics/, delayMs: 60_000 });
-  const gateway = await startGateway({ sandbox });
+  const gateway = forTest(await startGateway({ sandbox }));
   const abort = new AbortController();
   const asked: Promise<Response>[] = [];
-  try {
-    await acceptDemoKey(gateway);
-    for (let index = 0; index < 400; index += 1) {
-      const body = JSON.stringify({ query: `query q${index} ${slow}` });
-      const headers = { 'content-type': 'application/json', 'x-api-key': `made-up-${index}` };
-      asked.push(fetch(`${gateway.url}/graphql`, { method: 'POST', headers, body, signal: abort.signal }));
-    }
-    expect((await Promise.race(asked)).status).toBe(503);
-    for (const name of ['a', 'b', 'c']) {
-      expect((await gateway.query(`query ${name} ${quick}`)).status).toBe(200);
-    }
-  } finally {
-    abort.abort();
-    await Promise.allSettled(asked);
-    await gateway.close();
+  cleanups.push(() => Promise.allSettled(asked));
+  cleanups.push(() => abort.abort());
+  await acceptDemoKey(gateway);
+  for (let index = 0; index < 400; index += 1) {
+    const body = JSON.stringify({ query: `query q${index} ${slow}` });
+    const headers = { 'content-type': 'application/json', 'x-api-key': `made-up-${index}` };
+    asked.push(fetch(`${gateway.url}/graphql`, { method: 'POST', headers, body, signal: abort.signal }));
+  }
+  expect((await Promise.race(asked)).status).toBe(503);
+  for (const name of ['a', 'b', 'c']) {
+    expect((await gateway.query(`query ${name} ${quick}`)).status).toBe(200);
   }
 });
 
 test('the limit follows the event loop of the process, and is in the metrics', async () => {
   sandbox.reset();
   sandbox.tell({ path: /topics/, delayMs: 60_000 });
-  const gateway = await startGateway({ sandbox, env: { MAX_EVENT_LOOP_DELAY_MS: '' } });
+  const gateway = forTest(await startGateway({ sandbox, env: { MAX_EVENT_LOOP_DELAY_MS: '' } }));
   const abort = new AbortController();
   const hanging = Array.from({ length: 100 }, (_, index) =>
     postJson(`${gateway.url}/graphql`, { query: `query q${index} ${slow}` }, demoHeaders, abort.signal).catch(
@@ -376,44 +362,36 @@ test('the limit follows the event loop of the process, and is in the metrics', a
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
     return Number(/^gateway_operations_limit (\S+)/m.exec(metrics)?.[1]);
   };
-  try {
-    await until(async () => (await limit()) < 100);
-    clearInterval(busy);
-    await until(async () => (await limit()) >= 256);
-  } finally {
-    clearInterval(busy);
-    abort.abort();
-    await Promise.all(hanging);
-    await gateway.close();
-  }
+  cleanups.push(() => Promise.all(hanging));
+  cleanups.push(() => abort.abort());
+  cleanups.push(() => clearInterval(busy));
+  await until(async () => (await limit()) < 100);
+  clearInterval(busy);
+  await until(async () => (await limit()) >= 256);
 });
 
 test('an operation counts once its body has arrived, until its client hangs up', async () => {
   sandbox.reset();
   sandbox.tell({ path: /topics/, delayMs: 60_000 });
-  const gateway = await startGateway({ sandbox });
+  const gateway = forTest(await startGateway({ sandbox }));
   const body = JSON.stringify({ query: slow });
   const head = `POST /graphql HTTP/1.1\r\nhost: any\r\ncontent-type: application/json\r\nx-api-key: demo-key-subscribed\r\ncontent-length: ${body.length}\r\n`;
   const running = async () => {
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
     return Number(/^gateway_operations_running (\S+)/m.exec(metrics)?.[1]);
   };
-  try {
-    for (const more of ['', 'x-explain: 1\r\n']) {
-      for (const sent of [body.slice(0, 5), body]) {
-        const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
-        await new Promise(resolve => socket.write(`${head}${more}\r\n${sent}`, resolve));
-        if (sent === body) await until(async () => (await running()) > 0);
-        else {
-          // The gateway has read it before the second of these.
-          for (let round = 0; round < 2; round += 1) expect(await running()).toBe(0);
-        }
-        socket.destroy();
-        await until(async () => (await running()) === 0);
+  for (const more of ['', 'x-explain: 1\r\n']) {
+    for (const sent of [body.slice(0, 5), body]) {
+      const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+      await new Promise(resolve => socket.write(`${head}${more}\r\n${sent}`, resolve));
+      if (sent === body) await until(async () => (await running()) > 0);
+      else {
+        // The gateway has read it before the second of these.
+        for (let round = 0; round < 2; round += 1) expect(await running()).toBe(0);
       }
+      socket.destroy();
+      await until(async () => (await running()) === 0);
     }
-  } finally {
-    await gateway.close();
   }
 });
 

@@ -6,6 +6,7 @@ import { type Credential, hashOfKey } from '../src/auth/credentials.js';
 import { createTeams, memberName, readTeams } from '../src/auth/teams.js';
 import { Secret } from '../src/config/values.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { forTest } from './support/cleanups.js';
 import { apiKey, user } from './support/credentials.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { overWebsocket } from './support/streams.js';
@@ -181,25 +182,20 @@ const [oneKey, otherKey] = ['key-6efa4008a328', 'key-55c07b987079'] as const;
 
 test('two keys whose hashes share a prefix have separate endpoints', async () => {
   expect(hashOfKey(oneKey).slice(0, 19)).toBe(hashOfKey(otherKey).slice(0, 19));
-  const sandbox = await startSandbox();
+  const sandbox = forTest(await startSandbox());
   const env = { DATA_DIR: await mkdtemp(join(folder, 'data-')), EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' };
-  const gateway = await startGateway({ sandbox, env });
-  try {
-    const register =
-      'mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { endpoint { name } } }';
-    const input = { name: 'crm', url: 'http://127.0.0.1:9/', description: 'a test' };
-    for (const key of [oneKey, otherKey]) {
-      const { errors } = await gateway.query(register, { input }, { 'x-api-key': key });
-      expect(errors).toBeUndefined();
-    }
-    const remove = 'mutation { deleteExportEndpoint(input: { endpoint: "crm" }) { endpoint { name } } }';
-    expect((await gateway.query(remove, {}, { 'x-api-key': oneKey })).errors).toBeUndefined();
-    const { data } = await gateway.query('{ exportEndpoints { name } }', {}, { 'x-api-key': otherKey });
-    expect(data.exportEndpoints).toEqual([{ name: 'crm' }]);
-  } finally {
-    await gateway.close();
-    await sandbox.close();
+  const gateway = forTest(await startGateway({ sandbox, env }));
+  const register =
+    'mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { endpoint { name } } }';
+  const input = { name: 'crm', url: 'http://127.0.0.1:9/', description: 'a test' };
+  for (const key of [oneKey, otherKey]) {
+    const { errors } = await gateway.query(register, { input }, { 'x-api-key': key });
+    expect(errors).toBeUndefined();
   }
+  const remove = 'mutation { deleteExportEndpoint(input: { endpoint: "crm" }) { endpoint { name } } }';
+  expect((await gateway.query(remove, {}, { 'x-api-key': oneKey })).errors).toBeUndefined();
+  const { data } = await gateway.query('{ exportEndpoints { name } }', {}, { 'x-api-key': otherKey });
+  expect(data.exportEndpoints).toEqual([{ name: 'crm' }]);
 });
 
 test('the shown name of a team or member reveals neither the key of the store nor the hash', () => {

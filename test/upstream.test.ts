@@ -1248,11 +1248,8 @@ test.each(['headers', 'trailers'])('endless %s of short lines end with the first
     for (;;) yield 'a:\r\n'.repeat(100_000);
   }
   const { service, read } = await serviceThat((_, { socket }) => socket && pipeline(bytes(), socket, () => {}));
-  try {
-    expect(await extensionsOf(read())).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', retryable: false });
-    expect(overflows).toBe(1);
-    expect(service.calls).toHaveLength(1);
-  } finally {
-    Reflect.deleteProperty(errors.HeadersOverflowError.prototype, 'code');
-  }
+  cleanups.push(() => Reflect.deleteProperty(errors.HeadersOverflowError.prototype, 'code'));
+  expect(await extensionsOf(read())).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', retryable: false });
+  expect(overflows).toBe(1);
+  expect(service.calls).toHaveLength(1);
 });

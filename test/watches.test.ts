@@ -18,6 +18,7 @@ import { setClock, timeNow } from '../src/lib/clock.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { takeAttemptTimers } from './support/attempt-timers.js';
+import { cleanups } from './support/cleanups.js';
 import { signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { type RedisServer, startRedis } from './support/redis.js';
@@ -572,29 +573,26 @@ test('a watch ends when its client signs out on another gateway', async () => {
   await writeFile(join(folder, 'teams.json'), JSON.stringify([{ ...team, admins: [email] }]));
   const listed = { ...env, TEAMS_FILE: join(folder, 'teams.json') };
   const [one, two] = await Promise.all([1, 2].map(() => startGateway({ sandbox, redisUrl: redis.url, env: listed })));
-  try {
-    const signIn = () => signedIn(one as TestGateway, { email, password });
-    const signOut = (session: Record<string, string>) =>
-      (two as TestGateway).query('mutation { signOut { viewer { email } } }', {}, session);
-    const beginOn = (session: Record<string, string>) =>
-      (one as TestGateway).query(begin, { input: { endpoint: 'hook', filter: filter() } }, session);
-    const session = await signIn();
-    await register(one as TestGateway, 'hook', session);
-    expect(fault(await beginOn(session))).toBeUndefined();
-    await until(async () => (await watches(one as TestGateway, session))[0]?.cursor);
-    expect((await signOut(session)).errors).toBeUndefined();
-    // Also one that begins meanwhile.
-    for (let round = 0; round < 5; round += 1) {
-      const other = await signIn();
-      const [, ...begun] = await Promise.all([signOut(other), beginOn(other), beginOn(other)]);
-      expect(begun.map(fault).filter(code => code !== undefined && code !== 'UNAUTHENTICATED')).toEqual([]);
-    }
-    sandbox.publishEvent({ title: 'Unsent' });
-    const client = new Redis(redis.url);
-    await until(async () => (await client.keys('mig:watch:*')).every(key => key.endsWith(':lock')));
-    client.disconnect();
-    expect(receiver.received).toEqual([]);
-  } finally {
-    await Promise.all([one, two].map(each => each?.close()));
+  cleanups.push(() => Promise.all([one, two].map(each => each?.close())));
+  const signIn = () => signedIn(one as TestGateway, { email, password });
+  const signOut = (session: Record<string, string>) =>
+    (two as TestGateway).query('mutation { signOut { viewer { email } } }', {}, session);
+  const beginOn = (session: Record<string, string>) =>
+    (one as TestGateway).query(begin, { input: { endpoint: 'hook', filter: filter() } }, session);
+  const session = await signIn();
+  await register(one as TestGateway, 'hook', session);
+  expect(fault(await beginOn(session))).toBeUndefined();
+  await until(async () => (await watches(one as TestGateway, session))[0]?.cursor);
+  expect((await signOut(session)).errors).toBeUndefined();
+  // Also one that begins meanwhile.
+  for (let round = 0; round < 5; round += 1) {
+    const other = await signIn();
+    const [, ...begun] = await Promise.all([signOut(other), beginOn(other), beginOn(other)]);
+    expect(begun.map(fault).filter(code => code !== undefined && code !== 'UNAUTHENTICATED')).toEqual([]);
   }
+  sandbox.publishEvent({ title: 'Unsent' });
+  const client = new Redis(redis.url);
+  await until(async () => (await client.keys('mig:watch:*')).every(key => key.endsWith(':lock')));
+  client.disconnect();
+  expect(receiver.received).toEqual([]);
 });

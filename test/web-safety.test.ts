@@ -13,6 +13,7 @@ import { createRequestTelemetry } from '../src/http/request-telemetry.js';
 import { refuseUnreadable, safeHeaders } from '../src/http/web-safety.js';
 import { createProxyHeaders } from '../src/lib/network.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { cleanups, forTest } from './support/cleanups.js';
 import {
   demoHeaders,
   postJson,
@@ -111,7 +112,7 @@ describe('another origin', () => {
   });
 
   test('gets no response cached by a gateway that listed it', async () => {
-    const server = await startRedis();
+    const server = forTest(await startRedis());
     const redis = new Redis(server.url);
     const start = (env: Record<string, string>) =>
       startGateway({
@@ -120,37 +121,27 @@ describe('another origin', () => {
         env: { SESSION_SECRET: 'one secret for both of these gateways', ...env },
       });
     const [before, after] = await Promise.all([start({ CORS_ORIGINS: ours }), start({})]);
-    try {
-      expect((await post({ origin: ours }, document, before)).headers.get('access-control-allow-origin')).toBe(ours);
-      if (ofTheRun.RESPONSE_CACHE !== 'false') await until(async () => (await redis.keys('mig:response:*')).length > 0);
-      expect((await post({ origin: ours }, document, after)).headers.get('access-control-allow-origin')).toBeNull();
-    } finally {
-      await Promise.all([before.close(), after.close()]);
-      redis.disconnect();
-      await server.stop();
-    }
+    cleanups.push(() => redis.disconnect());
+    cleanups.push(() => Promise.all([before.close(), after.close()]));
+    expect((await post({ origin: ours }, document, before)).headers.get('access-control-allow-origin')).toBe(ours);
+    if (ofTheRun.RESPONSE_CACHE !== 'false') await until(async () => (await redis.keys('mig:response:*')).length > 0);
+    expect((await post({ origin: ours }, document, after)).headers.get('access-control-allow-origin')).toBeNull();
   });
 
   test('can read the error of the rate limit', async () => {
-    const strict = await startGateway({ sandbox, env: { CORS_ORIGINS: ours, RATE_LIMIT_PER_CREDENTIAL: '1' } });
-    try {
-      await post({ origin: ours }, document, strict);
-      const { status, headers } = await post({ origin: ours }, document, strict);
-      expect(status).toBe(429);
-      expect(headers.get('access-control-allow-origin')).toBe(ours);
-      expect(headers.get('access-control-expose-headers')).toContain('retry-after');
-    } finally {
-      await strict.close();
-    }
+    const strict = forTest(
+      await startGateway({ sandbox, env: { CORS_ORIGINS: ours, RATE_LIMIT_PER_CREDENTIAL: '1' } }),
+    );
+    await post({ origin: ours }, document, strict);
+    const { status, headers } = await post({ origin: ours }, document, strict);
+    expect(status).toBe(429);
+    expect(headers.get('access-control-allow-origin')).toBe(ours);
+    expect(headers.get('access-control-expose-headers')).toContain('retry-after');
   });
 
   test('is refused if no origin is listed', async () => {
-    const closed = await startGateway({ sandbox });
-    try {
-      expect((await post({ origin: ours }, document, closed)).headers.get('access-control-allow-origin')).toBeNull();
-    } finally {
-      await closed.close();
-    }
+    const closed = forTest(await startGateway({ sandbox }));
+    expect((await post({ origin: ours }, document, closed)).headers.get('access-control-allow-origin')).toBeNull();
   });
 
   test.each([
@@ -237,15 +228,11 @@ describe.each<[string, () => Promise<TestGateway>]>([
 });
 
 test.each(['', ours])('a WebSocket with a key opens only for listed origins (CORS_ORIGINS=%s)', async listed => {
-  const own = await startGateway({ sandbox, ...(listed && { env: { CORS_ORIGINS: listed } }) });
-  try {
-    for (const origin of foreign) expect(await openSocket(own, { origin }, demoHeaders)).toEqual(forbidden);
-    expect(await openSocket(own, { origin: ours }, demoHeaders)).toEqual(
-      listed === ours ? [expect.objectContaining({ data: { viewer: { authentication: 'API_KEY' } } })] : forbidden,
-    );
-  } finally {
-    await own.close();
-  }
+  const own = forTest(await startGateway({ sandbox, ...(listed && { env: { CORS_ORIGINS: listed } }) }));
+  for (const origin of foreign) expect(await openSocket(own, { origin }, demoHeaders)).toEqual(forbidden);
+  expect(await openSocket(own, { origin: ours }, demoHeaders)).toEqual(
+    listed === ours ? [expect.objectContaining({ data: { viewer: { authentication: 'API_KEY' } } })] : forbidden,
+  );
 });
 
 /** A stream that ends with its first answer. */
@@ -595,43 +582,35 @@ describe('an error', () => {
     ],
   ])('shows nothing of the service where that answers with %s', async (_, answer) => {
     const { wire } = fakeWire(answer);
-    const faulty = await startGateway({ wire, env: { EXPLAIN: 'false' } });
-    try {
-      for (const query of [
-        everything,
-        'mutation { publishMarket(input: { marketId: 1 }) { jobs { id } } }',
-        'mutation { signIn(input: { email: "a@b.example", password: "a-password" }) { viewer { team } } }',
-        'mutation { createEmbedSession { session { idToken } } }',
-      ]) {
-        const { status, errors } = await faulty.query(query, {}, { 'x-api-key': key });
-        expect(status).toBe(200);
-        expect(errors?.length).toBeGreaterThan(0);
-        expectMasked(
-          JSON.stringify(errors),
-          'secret-of-the-service',
-          '10.1.2.3',
-          '/srv/app',
-          key,
-          'a-password',
-          wireOrigin,
-        );
-      }
-    } finally {
-      await faulty.close();
+    const faulty = forTest(await startGateway({ wire, env: { EXPLAIN: 'false' } }));
+    for (const query of [
+      everything,
+      'mutation { publishMarket(input: { marketId: 1 }) { jobs { id } } }',
+      'mutation { signIn(input: { email: "a@b.example", password: "a-password" }) { viewer { team } } }',
+      'mutation { createEmbedSession { session { idToken } } }',
+    ]) {
+      const { status, errors } = await faulty.query(query, {}, { 'x-api-key': key });
+      expect(status).toBe(200);
+      expect(errors?.length).toBeGreaterThan(0);
+      expectMasked(
+        JSON.stringify(errors),
+        'secret-of-the-service',
+        '10.1.2.3',
+        '/srv/app',
+        key,
+        'a-password',
+        wireOrigin,
+      );
     }
   });
 
   test('shows no address of a service that does not answer', async () => {
     const gone = await startSandbox();
-    const faulty = await startGateway({ sandbox: gone });
+    const faulty = forTest(await startGateway({ sandbox: gone }));
     await gone.close();
-    try {
-      const { errors } = await faulty.query(everything);
-      expect(errors?.length).toBeGreaterThan(0);
-      expectMasked(JSON.stringify(errors));
-    } finally {
-      await faulty.close();
-    }
+    const { errors } = await faulty.query(everything);
+    expect(errors?.length).toBeGreaterThan(0);
+    expectMasked(JSON.stringify(errors));
   });
 
   test.each<[string, string, RequestInit]>([

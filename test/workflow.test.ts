@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Sandbox } from '../src/sandbox/server.js';
-import { cleanups } from './support/cleanups.js';
+import { cleanups, forTest } from './support/cleanups.js';
 import { addressesOn, signedIn, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
 import { startRedis } from './support/redis.js';
 import { overSse } from './support/streams.js';
@@ -241,17 +241,13 @@ describe('each step', () => {
     const service = fakeWire(({ path }) => ({
       body: path.endsWith('/start') ? { data: [] } : { searchCriteria: { userPrompt: 'x' } },
     }));
-    const own = await startGateway({ wire: service.wire });
+    const own = forTest(await startGateway({ wire: service.wire }));
     const common = name === 'createSearchCriteria' ? {} : { marketId: '1' };
     const criteria = name === 'startDiscovery' ? { searchCriteria: {} } : {};
-    try {
-      const { errors } = await own.query(documentOf(name), { input: { ...common, ...criteria, ...choice } });
-      expect(errors).toBeUndefined();
-      const input = name === 'createSearchCriteria' ? { searchInput: 'x' } : {};
-      expect(service.calls.map(({ body }) => JSON.parse(body))).toEqual([{ ...criteria, ...input, ...sent }]);
-    } finally {
-      await own.close();
-    }
+    const { errors } = await own.query(documentOf(name), { input: { ...common, ...criteria, ...choice } });
+    expect(errors).toBeUndefined();
+    const input = name === 'createSearchCriteria' ? { searchInput: 'x' } : {};
+    expect(service.calls.map(({ body }) => JSON.parse(body))).toEqual([{ ...criteria, ...input, ...sent }]);
   });
 
   const noWords = { features: [], user: [], synonyms: [], irrelevant: [], attributes: null };
@@ -484,8 +480,7 @@ describe('jobs that the service lists some time after it has started them', () =
   });
 
   test.each(phases)('are waited for by the whole fleet (%s)', async (...row) => {
-    const redis = await startRedis();
-    cleanups.push(redis.stop);
+    const redis = forTest(await startRedis());
     const { listed, wire } = serviceOf();
     const shared = { wire, redisUrl: redis.url, env: { ...env, SESSION_SECRET: 's'.repeat(32) } };
     const [writer, reader] = await Promise.all([startGateway(shared), startGateway(shared)]);
@@ -568,23 +563,19 @@ describe('search criteria that were read', () => {
     const service = fakeWire(({ url }) => ({
       body: url.pathname.endsWith('/start') ? { data: [] } : { searchCriteria: made },
     }));
-    const own = await startGateway({ wire: service.wire });
-    try {
-      await fc.assert(
-        fc.asyncProperty(criteria, async generated => {
-          made = JSON.parse(JSON.stringify(generated));
-          const { data } = await own.query(create);
-          const input = { marketId: '1', searchCriteria: data.createSearchCriteria.searchCriteria };
-          const { errors } = await own.query(start, { input });
-          expect(errors).toBeUndefined();
-          const sent = JSON.parse(service.calls.at(-1)?.body ?? '{}').searchCriteria;
-          expect(sent).toEqual(made);
-        }),
-        { numRuns: 100 },
-      );
-    } finally {
-      await own.close();
-    }
+    const own = forTest(await startGateway({ wire: service.wire }));
+    await fc.assert(
+      fc.asyncProperty(criteria, async generated => {
+        made = JSON.parse(JSON.stringify(generated));
+        const { data } = await own.query(create);
+        const input = { marketId: '1', searchCriteria: data.createSearchCriteria.searchCriteria };
+        const { errors } = await own.query(start, { input });
+        expect(errors).toBeUndefined();
+        const sent = JSON.parse(service.calls.at(-1)?.body ?? '{}').searchCriteria;
+        expect(sent).toEqual(made);
+      }),
+      { numRuns: 100 },
+    );
   });
 
   test('that the service rejects cause an error that names the member and contains no other text of the service', async () => {
@@ -660,40 +651,36 @@ describe('invalid input is refused before any call', () => {
 });
 
 test('a write keeps nobody from the cache whose credential the service does not accept for the market', async () => {
-  const redis = await startRedis();
+  const redis = forTest(await startRedis());
   let refuse = () => {};
-  const service = await startStubService((request, response) => {
-    if (request.method === 'GET')
-      return reply(response, 200, { data: { id: request.url?.split('/').at(-1), name: 'Paints' } });
-    refuse = () => reply(response, Number(request.headers['x-request-id']));
-  });
-  const withRedis = await startGateway({ redisUrl: redis.url, env: addressesOn(service.origin) });
-  try {
-    const read = (key: string, id = 7) => withRedis.query(`{ market(id: ${id}) { name } }`, {}, { 'x-api-key': key });
-    const reads = () => service.calls.filter(call => call === 'GET /stage/dev/markets/7').length;
-    for (const key of ['reader', 'member']) expect((await read(key, key === 'member' ? 8 : 7)).errors).toBeUndefined();
-    // The first refusal of an accepted credential is news. A service may hide with 404 what it has no permission for.
-    for (const [key, isKnown, status] of [
-      ['made-up', false, '401'],
-      ['member', true, '403'],
-      ['member', false, '403'],
-      ['member', false, '404'],
-      ['member', false, '400'],
-      ['member', false, '429'],
-      ['member', false, '403'],
-    ] as const) {
-      const before = [service.calls.length, reads()] as const;
-      const publish = 'mutation { publishMarket(input: { marketId: 7 }) { marketId } }';
-      const refused = withRedis.query(publish, {}, { 'x-api-key': key, 'x-request-id': status });
-      await service.arrived(before[0] + 1);
-      for (let turn = 0; turn < 3; turn += 1) expect((await read('reader')).data.market.name).toBe('Paints');
-      expect(reads() - before[1]).toBe(isKnown ? 3 : 0);
-      refuse();
-      expect((await refused).errors?.[0].extensions.upstream.status).toBe(Number(status));
-    }
-  } finally {
-    await withRedis.close();
-    await service.close();
-    await redis.stop();
+  const service = forTest(
+    await startStubService((request, response) => {
+      if (request.method === 'GET')
+        return reply(response, 200, { data: { id: request.url?.split('/').at(-1), name: 'Paints' } });
+      refuse = () => reply(response, Number(request.headers['x-request-id']));
+    }),
+  );
+  const withRedis = forTest(await startGateway({ redisUrl: redis.url, env: addressesOn(service.origin) }));
+  const read = (key: string, id = 7) => withRedis.query(`{ market(id: ${id}) { name } }`, {}, { 'x-api-key': key });
+  const reads = () => service.calls.filter(call => call === 'GET /stage/dev/markets/7').length;
+  for (const key of ['reader', 'member']) expect((await read(key, key === 'member' ? 8 : 7)).errors).toBeUndefined();
+  // The first refusal of an accepted credential is news. A service may hide with 404 what it has no permission for.
+  for (const [key, isKnown, status] of [
+    ['made-up', false, '401'],
+    ['member', true, '403'],
+    ['member', false, '403'],
+    ['member', false, '404'],
+    ['member', false, '400'],
+    ['member', false, '429'],
+    ['member', false, '403'],
+  ] as const) {
+    const before = [service.calls.length, reads()] as const;
+    const publish = 'mutation { publishMarket(input: { marketId: 7 }) { marketId } }';
+    const refused = withRedis.query(publish, {}, { 'x-api-key': key, 'x-request-id': status });
+    await service.arrived(before[0] + 1);
+    for (let turn = 0; turn < 3; turn += 1) expect((await read('reader')).data.market.name).toBe('Paints');
+    expect(reads() - before[1]).toBe(isKnown ? 3 : 0);
+    refuse();
+    expect((await refused).errors?.[0].extensions.upstream.status).toBe(Number(status));
   }
 });

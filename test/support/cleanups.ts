@@ -11,6 +11,12 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
+/** Closes or stops what was started when the test has ended. @returns it */
+export function forTest<T extends { close(): unknown } | { stop(): unknown }>(started: T): T {
+  cleanups.push(() => ('close' in started ? started.close() : started.stop()));
+  return started;
+}
+
 /** Lets a server listen on a free loopback port until the test has ended. @returns the port */
 export async function listening(server: Server): Promise<number> {
   await once(server.listen(0, '127.0.0.1'), 'listening');

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { hashOfKey } from '../../src/auth/credentials.js';
+import { cleanups, forTest } from '../support/cleanups.js';
 import { postJson } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { get, post, rawConnection } from '../support/raw-http.js';
@@ -179,81 +180,76 @@ describe('clients', () => {
     send(`${admin}/clients/${encodeURIComponent(id)}`, body === undefined ? 'DELETE' : 'PUT', { authorization }, body);
 
   test('are listed by what they use, and blocked or slowed in the whole fleet until that is undone', async () => {
-    const redis = await startRedis();
+    const redis = forTest(await startRedis());
     const env = { ADMIN_PORT: '0', ADMIN_TOKEN: token, REDIS_URL: redis.url, SESSION_SECRET: 's'.repeat(40) };
     const [one, two] = [await startWithAdmin(env), await program.start(env)];
     const [, second = ''] = /^Probes and metrics: http:\/\/localhost(.*)\/metrics$/m.exec(two.stdout()) ?? [];
     const atTwo = `http://127.0.0.1${second}`;
-    try {
-      for (const name of [first, other, first]) expect((await query(two.url, name)).status).toBe(200);
-      const socket = new WebSocket(`${two.url}/graphql`, 'graphql-transport-ws');
-      await once(socket, 'open');
-      socket.send(JSON.stringify({ type: 'connection_init', payload: { 'x-api-key': first } }));
-      await once(socket, 'message');
-      // Another request waits behind it.
-      const stream = rawConnection(
-        two.url,
-        get('/graphql/stream?query=subscription{eventUpdates{cursor}}', [
-          `x-api-key: ${first}`,
-          'accept: text/event-stream',
-        ]),
-      );
-      await until(() => stream.statuses().length === 1);
-      stream.socket.write(get('/graphql?query={viewer{team}}', ['x-api-key: another']));
-      await until(async () => JSON.stringify(await view(atTwo)).includes(key('another')));
-      const ofFirst = ({ clients }: { clients: { id: string; requests: number; connections: number }[] }) =>
-        clients.find(({ id }) => id === key(first));
-      const viewed = await view(atTwo);
-      const { clients } = viewed;
-      const found = ofFirst(viewed);
-      expect(found).toMatchObject({ connections: expect.any(Number), upstreamCalls: 1 });
-      expect(found?.connections).toBeGreaterThan(0);
-      expect(clients).toContainEqual(expect.objectContaining({ id: 'address:127.0.0.1' }));
-      expect(JSON.stringify(clients)).not.toContain(first);
+    cleanups.push(() => two.kill());
+    for (const name of [first, other, first]) expect((await query(two.url, name)).status).toBe(200);
+    const socket = new WebSocket(`${two.url}/graphql`, 'graphql-transport-ws');
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ type: 'connection_init', payload: { 'x-api-key': first } }));
+    await once(socket, 'message');
+    // Another request waits behind it.
+    const stream = rawConnection(
+      two.url,
+      get('/graphql/stream?query=subscription{eventUpdates{cursor}}', [
+        `x-api-key: ${first}`,
+        'accept: text/event-stream',
+      ]),
+    );
+    await until(() => stream.statuses().length === 1);
+    stream.socket.write(get('/graphql?query={viewer{team}}', ['x-api-key: another']));
+    await until(async () => JSON.stringify(await view(atTwo)).includes(key('another')));
+    const ofFirst = ({ clients }: { clients: { id: string; requests: number; connections: number }[] }) =>
+      clients.find(({ id }) => id === key(first));
+    const viewed = await view(atTwo);
+    const { clients } = viewed;
+    const found = ofFirst(viewed);
+    expect(found).toMatchObject({ connections: expect.any(Number), upstreamCalls: 1 });
+    expect(found?.connections).toBeGreaterThan(0);
+    expect(clients).toContainEqual(expect.objectContaining({ id: 'address:127.0.0.1' }));
+    expect(JSON.stringify(clients)).not.toContain(first);
 
-      const block = { requestsPerMinute: 0, minutes: 30, reason: 'Your script loops. Call us' };
-      const [status, restriction] = await restrict(one, key(first), block);
-      expect([status, restriction]).toEqual([
-        200,
-        { id: key(first), ...block, minutes: undefined, until: restriction.until },
-      ]);
-      for (const url of [running?.url, two.url]) await until(async () => (await query(url, first)).status === 429);
-      const { text } = await query(two.url, first);
-      const [error] = JSON.parse(text).errors;
-      expect(error).toMatchObject({ extensions: { code: 'RATE_LIMITED', retryAfterSeconds: expect.any(Number) } });
-      expect(error.message).toMatch(/^Your script loops\. Call us \(try again in \d+ seconds\)$/);
-      if (socket.readyState !== WebSocket.CLOSED) await once(socket, 'close');
-      await Promise.race([stream.ended, stream.closed]);
-      stream.socket.destroy();
-      expect((await query(two.url, other)).status).toBe(200);
-      const blocked = await view(atTwo);
-      expect(blocked.restrictions).toEqual([restriction]);
-      // A flood that is refused is seen, too.
-      expect(ofFirst(blocked)?.requests).toBeGreaterThan(found?.requests ?? 0);
+    const block = { requestsPerMinute: 0, minutes: 30, reason: 'Your script loops. Call us' };
+    const [status, restriction] = await restrict(one, key(first), block);
+    expect([status, restriction]).toEqual([
+      200,
+      { id: key(first), ...block, minutes: undefined, until: restriction.until },
+    ]);
+    for (const url of [running?.url, two.url]) await until(async () => (await query(url, first)).status === 429);
+    const { text } = await query(two.url, first);
+    const [error] = JSON.parse(text).errors;
+    expect(error).toMatchObject({ extensions: { code: 'RATE_LIMITED', retryAfterSeconds: expect.any(Number) } });
+    expect(error.message).toMatch(/^Your script loops\. Call us \(try again in \d+ seconds\)$/);
+    if (socket.readyState !== WebSocket.CLOSED) await once(socket, 'close');
+    await Promise.race([stream.ended, stream.closed]);
+    stream.socket.destroy();
+    expect((await query(two.url, other)).status).toBe(200);
+    const blocked = await view(atTwo);
+    expect(blocked.restrictions).toEqual([restriction]);
+    // A flood that is refused is seen, too.
+    expect(ofFirst(blocked)?.requests).toBeGreaterThan(found?.requests ?? 0);
 
-      redis.pause();
-      await until(() => two.stderr().includes('Restricted clients: not shared'));
-      expect((await query(two.url, first)).status).toBe(429);
-      expect((await restrict(one, 'address:127.0.0.1', { ...block, requestsPerMinute: 1_000 }))[0]).toBe(200);
-      redis.resume();
-      await until(async () => (await view(atTwo)).restrictions.length === 2);
+    redis.pause();
+    await until(() => two.stderr().includes('Restricted clients: not shared'));
+    expect((await query(two.url, first)).status).toBe(429);
+    expect((await restrict(one, 'address:127.0.0.1', { ...block, requestsPerMinute: 1_000 }))[0]).toBe(200);
+    redis.resume();
+    await until(async () => (await view(atTwo)).restrictions.length === 2);
 
-      for (const id of [key(first), 'address:127.0.0.1']) expect((await restrict(atTwo, id))[0]).toBe(200);
-      for (const url of [running?.url, two.url]) await until(async () => (await query(url, first)).status === 200);
-      await until(async () => (await view(one)).restrictions.length === 0);
-      const lines = running?.stderr() ?? '';
-      for (const words of ['A client is restricted', 'A client is no longer restricted'])
-        expect(lines).toContain(words);
+    for (const id of [key(first), 'address:127.0.0.1']) expect((await restrict(atTwo, id))[0]).toBe(200);
+    for (const url of [running?.url, two.url]) await until(async () => (await query(url, first)).status === 200);
+    await until(async () => (await view(one)).restrictions.length === 0);
+    const lines = running?.stderr() ?? '';
+    for (const words of ['A client is restricted', 'A client is no longer restricted']) expect(lines).toContain(words);
 
-      const team = `team:${JSON.parse((await query(two.url, other)).text).data.viewer.team}`;
-      await restrict(one, team, { ...block, requestsPerMinute: 1 });
-      await until(async () => (await view(atTwo)).restrictions.length === 1);
-      expect((await query(two.url, other)).status).toBe(200);
-      for (const url of [running?.url, two.url]) await until(async () => (await query(url, other)).status === 429);
-    } finally {
-      await two.kill();
-      await redis.stop();
-    }
+    const team = `team:${JSON.parse((await query(two.url, other)).text).data.viewer.team}`;
+    await restrict(one, team, { ...block, requestsPerMinute: 1 });
+    await until(async () => (await view(atTwo)).restrictions.length === 1);
+    expect((await query(two.url, other)).status).toBe(200);
+    for (const url of [running?.url, two.url]) await until(async () => (await query(url, other)).status === 429);
   });
 
   test('are restricted by the token, a known kind of name, a time and a reason only', async () => {

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { WebSocket, WebSocketServer } from 'ws';
 import { parseAllDocuments } from 'yaml';
 import { hashOfKey } from '../../src/auth/credentials.js';
-import { cleanups, listening, temporaryFolder } from '../support/cleanups.js';
+import { cleanups, forTest, listening, temporaryFolder } from '../support/cleanups.js';
 import { freeAddress } from '../support/free-address.js';
 import { ask, demoHeaders, startGateway } from '../support/gateway.js';
 import { buildProgram, type Program } from '../support/program.js';
@@ -265,8 +265,7 @@ describe('the balancer', () => {
   }
 
   test('carries many event streams and a WebSocket over one TLS connection with HTTP/2', async () => {
-    const gateway = await startGateway();
-    cleanups.push(() => gateway.close());
+    const gateway = forTest(await startGateway());
     const folder = await folderWith({});
     const { host } = new URL(gateway.url);
     const address = await balance(host, host, { CERTIFICATE: join(folder, 'certificate.pem') });

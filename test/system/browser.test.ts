@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { launchChromium, openPage } from '../support/chromium.js';
+import { cleanups, forTest } from '../support/cleanups.js';
 import { type GraphqlAnswer, startGateway } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
 import { until } from '../support/until.js';
@@ -15,34 +16,30 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 test('a browser shows no one what it kept for another credential', async () => {
-  const gateway = await startGateway({ env: { SESSION_SECRET: 'k'.repeat(40), RESPONSE_CACHE: 'true' } });
-  try {
-    const page = await openPage(browser);
-    await page.goto(`${gateway.url}/graphql`);
-    const events = await gateway.query('{ events(first: 1) { nodes { references { id } } } }');
-    const [{ id }] = events.data.events.nodes[0].references;
-    const path = `/graphql?query=${encodeURIComponent(`{ observation(id: "${id}") { title content } }`)}`;
-    const askAs = (apiKey: string) =>
-      page.evaluate(
-        async ([address, credential]) => {
-          const headers = { 'x-api-key': credential, 'x-apollo-operation-name': 'x' };
-          const answer = await fetch(address, { headers });
-          const { data, errors } = (await answer.json()) as GraphqlAnswer;
-          return errors === undefined ? data.observation.title : errors[0].extensions.code;
-        },
-        [path, apiKey] as const,
-      );
-    const asked = () => counted(gateway.url, 'gateway_requests_total', { transport: 'http' });
-    expect(await askAs('demo-key-subscribed')).toEqual(expect.any(String));
-    const before = await asked();
-    expect(await askAs('demo-key-subscribed')).toEqual(expect.any(String));
-    // The second was the browser's own.
-    expect(await asked()).toBe(before);
-    expect(await askAs('demo-key-markets-only')).toBe('FORBIDDEN');
-    await page.close();
-  } finally {
-    await gateway.close();
-  }
+  const gateway = forTest(await startGateway({ env: { SESSION_SECRET: 'k'.repeat(40), RESPONSE_CACHE: 'true' } }));
+  const page = await openPage(browser);
+  await page.goto(`${gateway.url}/graphql`);
+  const events = await gateway.query('{ events(first: 1) { nodes { references { id } } } }');
+  const [{ id }] = events.data.events.nodes[0].references;
+  const path = `/graphql?query=${encodeURIComponent(`{ observation(id: "${id}") { title content } }`)}`;
+  const askAs = (apiKey: string) =>
+    page.evaluate(
+      async ([address, credential]) => {
+        const headers = { 'x-api-key': credential, 'x-apollo-operation-name': 'x' };
+        const answer = await fetch(address, { headers });
+        const { data, errors } = (await answer.json()) as GraphqlAnswer;
+        return errors === undefined ? data.observation.title : errors[0].extensions.code;
+      },
+      [path, apiKey] as const,
+    );
+  const asked = () => counted(gateway.url, 'gateway_requests_total', { transport: 'http' });
+  expect(await askAs('demo-key-subscribed')).toEqual(expect.any(String));
+  const before = await asked();
+  expect(await askAs('demo-key-subscribed')).toEqual(expect.any(String));
+  // The second was the browser's own.
+  expect(await asked()).toBe(before);
+  expect(await askAs('demo-key-markets-only')).toBe('FORBIDDEN');
+  await page.close();
 });
 
 test('a browser loads a front end of STATIC_DIR, which reaches the gateway, and runs no inline script', async () => {
@@ -64,18 +61,15 @@ test('a browser loads a front end of STATIC_DIR, which reaches the gateway, and 
     <body><script>document.body.dataset.inline = 'ran';</script></body></html>`,
   );
   const gateway = await startGateway({ env: { STATIC_DIR: folder } });
-  try {
-    const page = await openPage(browser);
-    const complaints: string[] = [];
-    page.on('console', message => complaints.push(message.text()));
-    await page.goto(`${gateway.url}/markets/7`);
-    const read = () => page.evaluate<Record<string, string>>('({ ...document.body.dataset })');
-    await until(async () => Object.keys(await read()).length >= 2);
-    expect(await read()).toEqual({ socket: 'connection_ack', query: '{"capabilities":{"exports":true}}' });
-    expect(complaints).toEqual([expect.stringMatching(/inline script.*Content Security Policy/)]);
-    await page.close();
-  } finally {
-    await gateway.close();
-    rmSync(folder, { recursive: true });
-  }
+  cleanups.push(() => rmSync(folder, { recursive: true }));
+  cleanups.push(() => gateway.close());
+  const page = await openPage(browser);
+  const complaints: string[] = [];
+  page.on('console', message => complaints.push(message.text()));
+  await page.goto(`${gateway.url}/markets/7`);
+  const read = () => page.evaluate<Record<string, string>>('({ ...document.body.dataset })');
+  await until(async () => Object.keys(await read()).length >= 2);
+  expect(await read()).toEqual({ socket: 'connection_ack', query: '{"capabilities":{"exports":true}}' });
+  expect(complaints).toEqual([expect.stringMatching(/inline script.*Content Security Policy/)]);
+  await page.close();
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { forTest } from '../support/cleanups.js';
 import { buildProgram, type Program } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
 import { wrongEnvironment } from '../support/wrong-environment.js';
@@ -103,23 +104,19 @@ test('traces without their optional packages are one clear line, at the start an
 });
 
 test('says which commands the user of Redis may not run, and the start says the same', async () => {
-  const redis = await startRedis();
-  try {
-    const admin = new Redis(redis.url);
-    const refused = ['-eval', '-zadd', '-sadd', '-scan', '-exists', '-subscribe'];
-    await admin.acl('SETUSER', 'limited', 'on', '>word', '~*', '&*', '+@all', ...refused);
-    admin.disconnect();
-    const env = { UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL: redis.url.replace('//', '//limited:word@') };
-    const line =
-      'Redis: the user may not run EXISTS, SCAN, SADD, ZADD, EVAL, SUBSCRIBE; less is shared, or exports are refused. Allow them';
-    const { code, stderr } = await check(env);
-    expect([code, stderr.split('\n')]).toEqual([0, expect.arrayContaining([line])]);
-    const gateway = await program.start(env);
-    await gateway.stop();
-    expect(gateway.stderr()).toContain(line);
-  } finally {
-    await redis.stop();
-  }
+  const redis = forTest(await startRedis());
+  const admin = new Redis(redis.url);
+  const refused = ['-eval', '-zadd', '-sadd', '-scan', '-exists', '-subscribe'];
+  await admin.acl('SETUSER', 'limited', 'on', '>word', '~*', '&*', '+@all', ...refused);
+  admin.disconnect();
+  const env = { UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL: redis.url.replace('//', '//limited:word@') };
+  const line =
+    'Redis: the user may not run EXISTS, SCAN, SADD, ZADD, EVAL, SUBSCRIBE; less is shared, or exports are refused. Allow them';
+  const { code, stderr } = await check(env);
+  expect([code, stderr.split('\n')]).toEqual([0, expect.arrayContaining([line])]);
+  const gateway = await program.start(env);
+  await gateway.stop();
+  expect(gateway.stderr()).toContain(line);
 });
 
 test('says that Redis is one node of a Cluster', async () => {

@@ -14,6 +14,7 @@ import WebSocket from 'ws';
 import { createUrqlClient, keys, possibleTypes } from '../../examples/clients/src/urql.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { createSchema } from '../../src/schema.js';
+import { cleanups } from '../support/cleanups.js';
 import { demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
 import { reply, type StubService, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
@@ -145,28 +146,25 @@ test('urql follows a list of events over the socket, and continues behind the la
   }
   Object.assign(globalThis, { WebSocket: Signed });
   const { socket, reconnect } = await import('../../examples/clients/src/socket.js');
-  try {
-    const client = createUrqlClient(own.url, socket, demoHeaders);
-    const { data } = await client.query(urqlGql('{ events(first: 1) { updatesCursor } }'), {});
-    const updates = urqlGql(
-      'subscription ($after: String) { eventUpdates(after: $after) { cursor event { nodeId title } } }',
-    );
-    const titles: string[] = [];
-    const { unsubscribe } = client
-      .subscription(updates, { after: data?.events.updatesCursor })
-      .subscribe(({ data }) => titles.push(data?.eventUpdates.event?.title));
-    for (const title of ['first', 'second', 'third']) {
-      sandbox.publishEvent({ title });
-      await until(() => titles.includes(title));
-      reconnect();
-    }
-    unsubscribe();
-    expect(titles).toEqual(['first', 'second', 'third']);
-  } finally {
-    await own.close();
-    await sandbox.close();
-    Object.assign(globalThis, { WebSocket: undefined });
+  cleanups.push(() => Object.assign(globalThis, { WebSocket: undefined }));
+  cleanups.push(() => sandbox.close());
+  cleanups.push(() => own.close());
+  const client = createUrqlClient(own.url, socket, demoHeaders);
+  const { data } = await client.query(urqlGql('{ events(first: 1) { updatesCursor } }'), {});
+  const updates = urqlGql(
+    'subscription ($after: String) { eventUpdates(after: $after) { cursor event { nodeId title } } }',
+  );
+  const titles: string[] = [];
+  const { unsubscribe } = client
+    .subscription(updates, { after: data?.events.updatesCursor })
+    .subscribe(({ data }) => titles.push(data?.eventUpdates.event?.title));
+  for (const title of ['first', 'second', 'third']) {
+    sandbox.publishEvent({ title });
+    await until(() => titles.includes(title));
+    reconnect();
   }
+  unsubscribe();
+  expect(titles).toEqual(['first', 'second', 'third']);
 });
 
 describe('generated types have no null where @semanticNonNull says that it is an error', () => {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { forTest } from '../support/cleanups.js';
 import { addressesOn, ask, signedIn } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
@@ -75,18 +76,14 @@ describe.each([2 * hour, 25 * hour, -2 * hour, 80])('a gateway whose clock is wr
 });
 
 test('says nothing of the clock of a Redis that is away', async () => {
-  const own = await startRedis();
-  try {
-    const wrong = await startAhead(300, { REDIS_URL: own.url });
-    const known = async () => (await counted(wrong.url, 'gateway_clock_difference_seconds', { clock: 'redis' })) !== 0;
-    await until(known);
-    own.pause();
-    await until(async () => !(await known()));
-    own.resume();
-    await until(known);
-  } finally {
-    await own.stop();
-  }
+  const own = forTest(await startRedis());
+  const wrong = await startAhead(300, { REDIS_URL: own.url });
+  const known = async () => (await counted(wrong.url, 'gateway_clock_difference_seconds', { clock: 'redis' })) !== 0;
+  await until(known);
+  own.pause();
+  await until(async () => !(await known()));
+  own.resume();
+  await until(known);
 });
 
 describe('what is cached', () => {

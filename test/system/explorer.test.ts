@@ -3,6 +3,7 @@ import type { Browser } from 'playwright-core';
 import { readExamples } from '../../src/http/graphiql/graphiql.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { launchChromium } from '../support/chromium.js';
+import { cleanups, forTest } from '../support/cleanups.js';
 import { demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
 import { runAndRead, typeQuery, visitPage } from '../support/graphiql-page.js';
 
@@ -57,23 +58,18 @@ test.each(ready.map(({ query, variables }) => [/^\w+ (\w+)/m.exec(query)?.[1] ??
 );
 
 test('a refused subscription shows the reason', async () => {
-  const sandbox = await startSandbox();
-  const guarded = await startGateway({ sandbox });
+  const sandbox = forTest(await startSandbox());
+  const guarded = forTest(await startGateway({ sandbox }));
   const { page } = await visitPage(browser, `${guarded.url}/graphql`);
-  try {
-    const shown = (text: string) => page.locator('.result-window').getByText(text).waitFor();
-    await typeQuery(page, 'subscription { jobProgress(marketId: 1) { finished }');
-    await runAndRead(page, 'UNAUTHENTICATED: Send an API key');
-    expect(await page.locator('.result-window').innerText()).not.toContain('isTrusted');
+  cleanups.push(() => page.close());
+  const shown = (text: string) => page.locator('.result-window').getByText(text).waitFor();
+  await typeQuery(page, 'subscription { jobProgress(marketId: 1) { finished }');
+  await runAndRead(page, 'UNAUTHENTICATED: Send an API key');
+  expect(await page.locator('.result-window').innerText()).not.toContain('isTrusted');
 
-    await guarded.close();
-    await page.locator('.graphiql-execute-button').click();
-    await shown('The connection could not be opened, or broke');
-  } finally {
-    await page.close();
-    await guarded.close();
-    await sandbox.close();
-  }
+  await guarded.close();
+  await page.locator('.graphiql-execute-button').click();
+  await shown('The connection could not be opened, or broke');
 });
 
 test('GraphiQL shows the progress of a discovery until its end', async () => {

@@ -7,7 +7,7 @@ import { expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import { hashOfKey } from '../../src/auth/credentials.js';
-import { cleanups, temporaryFolder } from '../support/cleanups.js';
+import { cleanups, forTest, temporaryFolder } from '../support/cleanups.js';
 import { postJson } from '../support/gateway.js';
 import { buildProgram, type Ended } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
@@ -49,8 +49,7 @@ const foundIn = (content: string, all: Readonly<Record<string, string>>) =>
   Object.keys(all).filter(name => formsOf(all[name] ?? '').some(form => content.includes(form)));
 
 async function startStub(...[handler]: Parameters<typeof startStubService>): Promise<StubService> {
-  const stub = await startStubService(handler);
-  cleanups.push(() => stub.close());
+  const stub = forTest(await startStubService(handler));
   return stub;
 }
 
@@ -90,8 +89,7 @@ const storages: Record<string, () => Promise<Storage>> = {
     };
   },
   async 'one Redis'() {
-    const server = await startRedis();
-    cleanups.push(() => server.stop());
+    const server = forTest(await startRedis());
     return {
       env: { REDIS_URL: server.url },
       async content() {

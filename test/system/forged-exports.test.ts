@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { Redis } from 'ioredis';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { cleanups, listening, temporaryFolder } from '../support/cleanups.js';
+import { forTest, listening, temporaryFolder } from '../support/cleanups.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram, type Ended, type Program } from '../support/program.js';
@@ -115,8 +115,7 @@ describe.each(Object.entries(places))('the registry of exports in %s', (_, open)
       EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true',
       TEAMS_FILE: teamsFile,
     };
-    const gateway = await startGateway({ sandbox, env });
-    cleanups.push(() => gateway.close());
+    const gateway = forTest(await startGateway({ sandbox, env }));
     return gateway;
   }
   const register = (on: TestGateway, headers: Record<string, string>, name = 'crm', change: object = {}) =>

@@ -19,6 +19,7 @@ import { createLifecycle } from '../../src/lib/lifecycle.js';
 import { createReceiver } from '../../src/receiver/server.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { callsInARow } from '../../src/server.js';
+import { cleanups, forTest } from '../support/cleanups.js';
 import { freeAddress } from '../support/free-address.js';
 import { demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
 import { blocksOf, follow, type Step } from '../support/guide.js';
@@ -64,25 +65,21 @@ test.each(['clients', 'partners'])('docs/%s.md does what it says, from its first
   const [user] = sandbox.demo.users;
   const receiver = createReceiver('accept', () => {});
   await once(receiver.listen(0, '127.0.0.1'), 'listening');
-  const limited = await startGateway({ sandbox, env: { RATE_LIMIT_PER_CREDENTIAL: '2' } });
-  try {
-    const env = {
-      API_KEY: demoHeaders['x-api-key'],
-      MARKET: '3',
-      EMAIL: user?.email ?? '',
-      PASSWORD: user?.password ?? '',
-      RECEIVER: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`,
-      LIMITED: limited.url,
-      NODE_OPTIONS: [...imports, '--disable-warning=UNDICI-ES'].join(' '),
-    };
-    const steps = await follow(`docs/${guide}.md`, gateway.url, { env, copied: `examples/${guide}` });
-    expect(steps.length).toBeGreaterThan(1);
-    for (const step of steps) asPromised(step);
-  } finally {
-    receiver.closeAllConnections();
-    receiver.close();
-    await limited.close();
-  }
+  const limited = forTest(await startGateway({ sandbox, env: { RATE_LIMIT_PER_CREDENTIAL: '2' } }));
+  cleanups.push(() => receiver.close());
+  cleanups.push(() => receiver.closeAllConnections());
+  const env = {
+    API_KEY: demoHeaders['x-api-key'],
+    MARKET: '3',
+    EMAIL: user?.email ?? '',
+    PASSWORD: user?.password ?? '',
+    RECEIVER: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`,
+    LIMITED: limited.url,
+    NODE_OPTIONS: [...imports, '--disable-warning=UNDICI-ES'].join(' '),
+  };
+  const steps = await follow(`docs/${guide}.md`, gateway.url, { env, copied: `examples/${guide}` });
+  expect(steps.length).toBeGreaterThan(1);
+  for (const step of steps) asPromised(step);
 });
 
 describe('docs/partners.md', () => {
@@ -157,21 +154,18 @@ describe('docs/partners.md', () => {
 
   test('has TypeScript that the compiler accepts and that Node can run without a build', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'partners-'));
-    try {
-      await symlink(resolve('node_modules'), join(folder, 'node_modules'));
-      await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-      await copyFile(join(copied, 'verify.ts'), join(folder, 'verify.ts'));
-      const options =
-        '--noEmit --strict --noUncheckedIndexedAccess --erasableSyntaxOnly --module nodenext --target es2023';
-      const args = [resolve('node_modules/typescript/bin/tsc'), ...options.split(' '), '--types', 'node', 'verify.ts'];
-      const child = spawn(process.execPath, args, { cwd: folder });
-      let printed = '';
-      child.stdout.on('data', chunk => (printed += chunk));
-      const [code] = await once(child, 'close');
-      expect([code, printed]).toEqual([0, '']);
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    cleanups.push(() => rm(folder, { recursive: true }));
+    await symlink(resolve('node_modules'), join(folder, 'node_modules'));
+    await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+    await copyFile(join(copied, 'verify.ts'), join(folder, 'verify.ts'));
+    const options =
+      '--noEmit --strict --noUncheckedIndexedAccess --erasableSyntaxOnly --module nodenext --target es2023';
+    const args = [resolve('node_modules/typescript/bin/tsc'), ...options.split(' '), '--types', 'node', 'verify.ts'];
+    const child = spawn(process.execPath, args, { cwd: folder });
+    let printed = '';
+    child.stdout.on('data', chunk => (printed += chunk));
+    const [code] = await once(child, 'close');
+    expect([code, printed]).toEqual([0, '']);
   });
 
   test('has a subscription in Python that gets each update once, also if its connection is cut', async () => {
@@ -316,19 +310,17 @@ describe('docs/operators.md', () => {
       mode: 0o755,
     });
     await mkdir(join(folder, 'restored'));
-    const redis = await startRedis();
-    cleanups.push(() => redis.stop());
-    const fleet = await startGateway({
-      sandbox,
-      redisUrl: redis.url,
-      env: { EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true', SESSION_SECRET: keptSecret },
-    });
-    cleanups.push(() => fleet.close());
+    const redis = forTest(await startRedis());
+    const fleet = forTest(
+      await startGateway({
+        sandbox,
+        redisUrl: redis.url,
+        env: { EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true', SESSION_SECRET: keptSecret },
+      }),
+    );
     for (const { query } of [gateway, fleet]) expect((await query(registration)).errors).toBeUndefined();
-    const prometheus = await startPrometheus(gateway.url);
-    cleanups.push(() => prometheus.stop());
-    const admin = await startAdmin();
-    cleanups.push(() => admin.close());
+    const prometheus = forTest(await startPrometheus(gateway.url));
+    const admin = forTest(await startAdmin());
     const isCounted = () => prometheus.hasNumber('rate(process_cpu_seconds_total[1h]) > 0');
     await until(isCounted);
     steps = await follow(guide, gateway.url, {
@@ -388,27 +380,20 @@ describe('docs/operators.md', () => {
     expect(readConfig({ SESSION_SECRET: secret ?? '' }).sessionSecrets).toHaveLength(1);
     const file = join(folder, 'teams.json');
     await writeFile(file, stepsWith('teams.json')[0] ?? '');
-    const own = await startGateway({ sandbox, env: { TEAMS_FILE: file } });
-    try {
-      const { data } = await own.query('{ viewer { team } }');
-      expect(data).toEqual({ viewer: { team: 'research' } });
-    } finally {
-      await own.close();
-    }
+    const own = forTest(await startGateway({ sandbox, env: { TEAMS_FILE: file } }));
+    const { data } = await own.query('{ viewer { team } }');
+    expect(data).toEqual({ viewer: { team: 'research' } });
   });
 
   test('restores endpoints from its backup of Redis', async () => {
-    const redis = await startRedis({
-      args: ['--appendonly', 'yes', '--dir', join(folder, 'restored')],
-    });
-    const own = await startGateway({ sandbox, redisUrl: redis.url, env: { SESSION_SECRET: keptSecret } });
-    try {
-      const { data } = await own.query('{ exportEndpoints { name } }');
-      expect(data).toEqual({ exportEndpoints: [{ name: 'crm' }] });
-    } finally {
-      await own.close();
-      await redis.stop();
-    }
+    const redis = forTest(
+      await startRedis({
+        args: ['--appendonly', 'yes', '--dir', join(folder, 'restored')],
+      }),
+    );
+    const own = forTest(await startGateway({ sandbox, redisUrl: redis.url, env: { SESSION_SECRET: keptSecret } }));
+    const { data } = await own.query('{ exportEndpoints { name } }');
+    expect(data).toEqual({ exportEndpoints: [{ name: 'crm' }] });
   });
 
   test('brings a gateway over a failover of Redis, through the balancer that it shows', async () => {
@@ -416,10 +401,8 @@ describe('docs/operators.md', () => {
     const secured = ['--requirepass', password, '--masterauth', password];
     const cleanups: (() => unknown)[] = [];
     try {
-      const one = await startRedis({ args: secured });
-      cleanups.push(() => one.stop());
-      const two = await startRedis({ args: [...secured, '--replicaof', '127.0.0.1', `${one.port}`] });
-      cleanups.push(() => two.stop());
+      const one = forTest(await startRedis({ args: secured }));
+      const two = forTest(await startRedis({ args: [...secured, '--replicaof', '127.0.0.1', `${one.port}`] }));
       const address = await freeAddress();
       const balancer = spawn('haproxy', ['-db', '-f', 'docs/operations/redis-primary.cfg'], {
         env: {
@@ -437,8 +420,7 @@ describe('docs/operators.md', () => {
         balancer.kill('SIGKILL');
         await exit;
       });
-      const own = await startGateway({ sandbox, redisUrl: `redis://:${password}@${address}` });
-      cleanups.push(() => own.close());
+      const own = forTest(await startGateway({ sandbox, redisUrl: `redis://:${password}@${address}` }));
 
       let asked = 0;
       /** Asks for something new until this Redis holds more than before; each answer on the way must be right. */

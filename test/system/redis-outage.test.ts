@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { cleanups, forTest } from '../support/cleanups.js';
 import type { TestGateway } from '../support/gateway.js';
 import { market, recordCallsOf, startPair } from '../support/market-pair.js';
 import { moves } from '../support/moving-redis.js';
@@ -19,7 +20,7 @@ const recordCalls = () => recordCallsOf(sandbox);
 test.each(moves)(
   'while a primary of Redis is %s, each read is fresh after a write, and soon Redis is used again',
   async (_, start) => {
-    const redis = await start();
+    const redis = forTest(await start());
     [one, other] = await startPair(sandbox, redis.urls.join());
     const name = `{ market(id: ${market}) { name } }`;
     const review = `mutation { reviewCompanies(input: { marketId: ${market}, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }`;
@@ -36,14 +37,10 @@ test.each(moves)(
       expect(await callsOfRead(other)).toBe(1);
       return (await callsOfRead(one)) + (await callsOfRead(other)) === 0;
     }
-    try {
-      await until(writeAndRead);
-      await redis.move();
-      await until(writeAndRead);
-      await until(writeAndRead);
-    } finally {
-      await Promise.all([one.close(), other.close()]);
-      await redis.stop();
-    }
+    cleanups.push(() => Promise.all([one.close(), other.close()]));
+    await until(writeAndRead);
+    await redis.move();
+    await until(writeAndRead);
+    await until(writeAndRead);
   },
 );

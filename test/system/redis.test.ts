@@ -10,7 +10,7 @@ import {
   subscriberOf,
 } from '../../src/data/redis.js';
 import { failureInWords } from '../../src/observability/warnings.js';
-import { cleanups, listening } from '../support/cleanups.js';
+import { cleanups, forTest, listening } from '../support/cleanups.js';
 import { startFakeRedis } from '../support/fake-redis.js';
 import { moves, namedMoves } from '../support/moving-redis.js';
 import { startNetwork } from '../support/network.mjs';
@@ -34,8 +34,7 @@ function takeTimeout() {
 }
 
 test.each(allRedisPlaces)('the first contact with %s lasts until commands can be sent', async (_, startPlace) => {
-  const place = await startPlace();
-  cleanups.push(() => place.stop());
+  const place = forTest(await startPlace());
   const client = connected(place.urls);
   await firstContact(client);
   expect(await client.set('a', '1')).toBe('OK');
@@ -45,8 +44,7 @@ test.each(allRedisPlaces)('the first contact with %s lasts until commands can be
 test.each(allRedisPlaces)(
   'gateways go by one clock over %s, whatever those of its nodes say',
   async (_, startPlace) => {
-    const place = await startPlace();
-    cleanups.push(() => place.stop());
+    const place = forTest(await startPlace());
     const gateways = Array.from({ length: 8 }, () => connected(place.urls));
     const clocks = gateways.map(client => followClock(client, silentTelemetry));
     await Promise.all(gateways.map(firstContact));
@@ -71,8 +69,7 @@ test.each([
 });
 
 test('a database that Redis does not have is never replaced by another', async () => {
-  const server = await startRedis();
-  cleanups.push(() => server.stop());
+  const server = forTest(await startRedis());
   const errors: string[] = [];
   const client = connectRedis([`${server.url}/99`], error => errors.push(failureInWords(error, 'it fails')));
   cleanups.push(() => client.disconnect());
@@ -142,8 +139,7 @@ test('after three faults in a row a guard sends nothing for a second, then one c
 test.each(moves)(
   'a primary that is %s is left by the connections for commands and for subscriptions',
   async (_, start) => {
-    const redis = await start();
-    cleanups.push(() => redis.stop());
+    const redis = forTest(await start());
     const client = connected(redis.urls);
     const subscriber = subscriberOf(client);
     cleanups.push(() => subscriber.disconnect());
@@ -163,8 +159,7 @@ test.each(moves)(
 );
 
 test.each(namedMoves)('a primary that is %s is left by connections on which nothing is sent', async (_, start) => {
-  const redis = await start();
-  cleanups.push(() => redis.stop());
+  const redis = forTest(await start());
   const client = connected(redis.urls);
   const subscriber = subscriberOf(client);
   cleanups.push(() => subscriber.disconnect());

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, jest, test } from '@jest/globals';
 import { newSigningSecret, signatureHeaders } from '../../src/domains/exports/signing.js';
 import { startSandbox } from '../../src/sandbox/server.js';
+import { cleanups } from '../support/cleanups.js';
 import { freeAddress } from '../support/free-address.js';
 import { addressesOn } from '../support/gateway.js';
 import { buildProgram } from '../support/program.js';
@@ -17,34 +18,31 @@ jest.setTimeout(300_000);
 
 test('the programs of docs/partners.md verify the signature of an export', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'verify-'));
-  try {
-    for (const name of ['verify.py', 'verify.ts']) await copyFile(join('examples/partners', name), join(folder, name));
-    const secret = newSigningSecret();
-    const body = JSON.stringify({ data: [{ name: 'Käse' }], meta: { totalItems: 1 } });
-    const signed = signatureHeaders([{ secret, validUntil: null }], { id: 'one', body }, new Date());
-    const python =
-      'import json, sys; from verify import is_signed; a = json.load(sys.stdin); print(is_signed(a[0], a[1], a[2].encode()))';
-    const inPython = (headers: object, text: string) =>
-      execFileSync('python3', ['-c', python], {
-        cwd: folder,
-        input: JSON.stringify([secret.reveal(), headers, text]),
-      }).toString();
-    const { isSigned } = await import(pathToFileURL(join(folder, 'verify.ts')).href);
-    const inScript = (headers: object, text: string) => isSigned(secret.reveal(), headers, Buffer.from(text));
-    expect([inPython(signed, body), inPython(signed, `${body} `)]).toEqual(['True\n', 'False\n']);
-    expect([inScript(signed, body), inScript(signed, `${body} `)]).toEqual([true, false]);
-    for (const change of [
-      { 'webhook-signature': `v1,${'é'.repeat(44)}` },
-      { 'webhook-signature': undefined },
-      { 'webhook-timestamp': 'now' },
-      { 'webhook-timestamp': undefined },
-      { 'webhook-id': undefined },
-    ]) {
-      const headers = { ...signed, ...change };
-      expect([inPython(headers, body), inScript(headers, body)]).toEqual(['False\n', false]);
-    }
-  } finally {
-    await rm(folder, { recursive: true });
+  cleanups.push(() => rm(folder, { recursive: true }));
+  for (const name of ['verify.py', 'verify.ts']) await copyFile(join('examples/partners', name), join(folder, name));
+  const secret = newSigningSecret();
+  const body = JSON.stringify({ data: [{ name: 'Käse' }], meta: { totalItems: 1 } });
+  const signed = signatureHeaders([{ secret, validUntil: null }], { id: 'one', body }, new Date());
+  const python =
+    'import json, sys; from verify import is_signed; a = json.load(sys.stdin); print(is_signed(a[0], a[1], a[2].encode()))';
+  const inPython = (headers: object, text: string) =>
+    execFileSync('python3', ['-c', python], {
+      cwd: folder,
+      input: JSON.stringify([secret.reveal(), headers, text]),
+    }).toString();
+  const { isSigned } = await import(pathToFileURL(join(folder, 'verify.ts')).href);
+  const inScript = (headers: object, text: string) => isSigned(secret.reveal(), headers, Buffer.from(text));
+  expect([inPython(signed, body), inPython(signed, `${body} `)]).toEqual(['True\n', 'False\n']);
+  expect([inScript(signed, body), inScript(signed, `${body} `)]).toEqual([true, false]);
+  for (const change of [
+    { 'webhook-signature': `v1,${'é'.repeat(44)}` },
+    { 'webhook-signature': undefined },
+    { 'webhook-timestamp': 'now' },
+    { 'webhook-timestamp': undefined },
+    { 'webhook-id': undefined },
+  ]) {
+    const headers = { ...signed, ...change };
+    expect([inPython(headers, body), inScript(headers, body)]).toEqual(['False\n', false]);
   }
 });
 
@@ -71,58 +69,55 @@ test('the copy of mirror.py equals the service after updates, kills of the progr
       (e["id"], e["title"]) for e in (json.loads(row[0]) for row in sqlite3.connect("mirror.sqlite").execute("select event from events")))))`;
     return JSON.parse(execFileSync('python3', ['-c', python], { cwd: folder, env }).toString());
   };
-  try {
-    await copyFile('examples/partners/mirror.py', join(folder, 'mirror.py'));
-    for (let kill = 0; kill < 3; kill += 1) {
-      const running = mirror('0.05');
-      let lines = 0;
-      running.stdout.on('data', chunk => (lines += String(chunk).split('\n').length - 1));
-      // The first dies while it reads the list, or shortly after.
-      await until(() => kill === 0 || lines > 2);
-      const before = updates;
-      await until(() => updates > before + 5);
-      if (kill === 1) {
-        await gateway.kill();
-        gateway = await startGateway();
-        const known = lines;
-        await until(() => lines > known);
-      }
-      running.kill('SIGKILL');
-      await once(running, 'close');
+  cleanups.push(() => rm(folder, { recursive: true }));
+  cleanups.push(() => sandbox.close());
+  cleanups.push(() => gateway.kill());
+  cleanups.push(() => clearInterval(updating));
+  await copyFile('examples/partners/mirror.py', join(folder, 'mirror.py'));
+  for (let kill = 0; kill < 3; kill += 1) {
+    const running = mirror('0.05');
+    let lines = 0;
+    running.stdout.on('data', chunk => (lines += String(chunk).split('\n').length - 1));
+    // The first dies while it reads the list, or shortly after.
+    await until(() => kill === 0 || lines > 2);
+    const before = updates;
+    await until(() => updates > before + 5);
+    if (kill === 1) {
+      await gateway.kill();
+      gateway = await startGateway();
+      const known = lines;
+      await until(() => lines > known);
     }
-    clearInterval(updating);
-    // A text of the later time would come before that of the earlier one.
-    const [time] = new Date(Date.now() - 1_000).toISOString().split('.');
-    const { _id } = sandbox.publishEvent({ title: 'Earlier', lastUpdated: `${time}Z` });
-    await once(mirror(), 'close');
-    sandbox.touchEvent(_id, { title: 'Later', lastUpdated: `${time}.5Z` });
-    const expectCopy = async () => {
-      const last = mirror();
-      let errors = '';
-      last.stderr.on('data', chunk => (errors += chunk));
-      const [code] = await once(last, 'close');
-      expect({ code, errors }).toEqual({ code: 0, errors: '' });
-      const since = new Date(Date.now() - 30 * 86_400_000).toISOString().slice(0, 10);
-      // Without an impacted entity, an event has no score, and the service takes it for none that matches.
-      const all = sandbox.data.events.filter(
-        ({ lastUpdated, taxonomicMatches }) => lastUpdated >= since && taxonomicMatches.impactedEntities.length > 0,
-      );
-      expect(copied()).toEqual(Object.fromEntries(all.map(({ _id, title }) => [_id, title])));
-    };
-    await expectCopy();
-    expect(updates).toBeGreaterThan(15);
-    // More than it may miss, and one that is gone, which only the list shows.
-    for (let missed = 0; missed <= 2_000; missed += 1) sandbox.publishEvent({ title: `Missed ${missed}` });
-    const events = sandbox.data.events as (typeof sandbox.data.events)[number][];
-    events.splice(
-      events.findIndex(event => event._id === _id),
-      1,
-    );
-    await expectCopy();
-  } finally {
-    clearInterval(updating);
-    await gateway.kill();
-    await sandbox.close();
-    await rm(folder, { recursive: true });
+    running.kill('SIGKILL');
+    await once(running, 'close');
   }
+  clearInterval(updating);
+  // A text of the later time would come before that of the earlier one.
+  const [time] = new Date(Date.now() - 1_000).toISOString().split('.');
+  const { _id } = sandbox.publishEvent({ title: 'Earlier', lastUpdated: `${time}Z` });
+  await once(mirror(), 'close');
+  sandbox.touchEvent(_id, { title: 'Later', lastUpdated: `${time}.5Z` });
+  const expectCopy = async () => {
+    const last = mirror();
+    let errors = '';
+    last.stderr.on('data', chunk => (errors += chunk));
+    const [code] = await once(last, 'close');
+    expect({ code, errors }).toEqual({ code: 0, errors: '' });
+    const since = new Date(Date.now() - 30 * 86_400_000).toISOString().slice(0, 10);
+    // Without an impacted entity, an event has no score, and the service takes it for none that matches.
+    const all = sandbox.data.events.filter(
+      ({ lastUpdated, taxonomicMatches }) => lastUpdated >= since && taxonomicMatches.impactedEntities.length > 0,
+    );
+    expect(copied()).toEqual(Object.fromEntries(all.map(({ _id, title }) => [_id, title])));
+  };
+  await expectCopy();
+  expect(updates).toBeGreaterThan(15);
+  // More than it may miss, and one that is gone, which only the list shows.
+  for (let missed = 0; missed <= 2_000; missed += 1) sandbox.publishEvent({ title: `Missed ${missed}` });
+  const events = sandbox.data.events as (typeof sandbox.data.events)[number][];
+  events.splice(
+    events.findIndex(event => event._id === _id),
+    1,
+  );
+  await expectCopy();
 });

@@ -8,7 +8,7 @@ import { describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { createWarnings, failureInWords } from '../../src/observability/warnings.js';
 import { expiredCertificate, privateKey, selfSignedCertificate } from '../support/certificates.js';
-import { cleanups, listening, temporaryFolder } from '../support/cleanups.js';
+import { cleanups, forTest, listening, temporaryFolder } from '../support/cleanups.js';
 import { freeAddress } from '../support/free-address.js';
 import { ask, startGateway } from '../support/gateway.js';
 import { takeLog } from '../support/log.js';
@@ -158,8 +158,7 @@ function messagesOf(log: () => string) {
 /** Starts a gateway in this process, and gives back its address and its log. */
 async function started(env: Record<string, string>) {
   const log = takeLog();
-  const gateway = await startGateway({ env: { LOG_LEVEL: 'warn', ...env }, seams: { log } });
-  cleanups.push(() => gateway.close());
+  const gateway = forTest(await startGateway({ env: { LOG_LEVEL: 'warn', ...env }, seams: { log } }));
   return { url: gateway.url, ...messagesOf(() => log.lines.join('')) };
 }
 
@@ -169,16 +168,13 @@ async function started(env: Record<string, string>) {
  */
 async function startedAlone(env: Record<string, string>) {
   const program = await buildProgram();
-  const running = await program.start(env);
-  cleanups.push(() => running.stop());
+  const running = forTest(await program.start(env));
   return { url: running.url, ...messagesOf(running.stderr) };
 }
 
 test('warns once of a wrong Redis password, without it, and once of rate limits that are not shared', async () => {
-  const redis = await startRedis({ args: ['--requirepass', 'the-right-one'] });
-  cleanups.push(() => redis.stop());
-  const service = await startStubService((_, response) => reply(response, 200, {}));
-  cleanups.push(() => service.close());
+  const redis = forTest(await startRedis({ args: ['--requirepass', 'the-right-one'] }));
+  const service = forTest(await startStubService((_, response) => reply(response, 200, {})));
   const gateway = await started({
     UPSTREAM_BASE_URL: service.origin,
     REDIS_URL: `redis://:the-wrong-one@127.0.0.1:${redis.port}`,
@@ -229,15 +225,16 @@ test('a Redis Cluster over TLS is connected to by its names, and what is wrong w
   const made = spawnSync('openssl', ['req', ...kind, ...name, '-keyout', key, '-out', certificate]);
   expect(made.status).toBe(0);
   const port = (await freeAddress()).split(':')[1] ?? '';
-  const node = await startRedis({
-    args: [
-      ...['--tls-port', port, '--tls-cert-file', certificate, '--tls-key-file', key, '--tls-auth-clients', 'no'],
-      ...['--tls-ca-cert-file', certificate, '--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'],
-      ...['--tls-cluster', 'yes'],
-      ...['--cluster-announce-hostname', 'localhost', '--cluster-preferred-endpoint-type', 'hostname'],
-    ],
-  });
-  cleanups.push(() => node.stop());
+  const node = forTest(
+    await startRedis({
+      args: [
+        ...['--tls-port', port, '--tls-cert-file', certificate, '--tls-key-file', key, '--tls-auth-clients', 'no'],
+        ...['--tls-ca-cert-file', certificate, '--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'],
+        ...['--tls-cluster', 'yes'],
+        ...['--cluster-announce-hostname', 'localhost', '--cluster-preferred-endpoint-type', 'hostname'],
+      ],
+    }),
+  );
   const admin = new Redis(node.url);
   cleanups.push(() => admin.disconnect());
   await admin.cluster('ADDSLOTSRANGE', 0, 16_383);
@@ -260,17 +257,17 @@ test('a Redis Cluster over TLS is connected to by its names, and what is wrong w
 });
 
 test('a Redis that is still reading its data, or has no INFO, is called so', async () => {
-  const redis = await startRedis({
-    args: ['--enable-debug-command', 'yes', '--loading-process-events-interval-bytes', '1024'],
-  });
-  cleanups.push(() => redis.stop());
+  const redis = forTest(
+    await startRedis({
+      args: ['--enable-debug-command', 'yes', '--loading-process-events-interval-bytes', '1024'],
+    }),
+  );
   const admin = new Redis(redis.url);
   cleanups.push(() => admin.disconnect());
   await admin.call('DEBUG', 'POPULATE', '20000');
   await admin.config('SET', 'key-load-delay', '2000');
   admin.call('DEBUG', 'RELOAD').catch(() => {});
-  const withoutInfo = await startRedis({ args: ['--rename-command', 'INFO', ''] });
-  cleanups.push(() => withoutInfo.stop());
+  const withoutInfo = forTest(await startRedis({ args: ['--rename-command', 'INFO', ''] }));
   for (const [url, words] of [
     [redis.url, 'Redis is still reading its data (LOADING)'],
     [withoutInfo.url, 'Redis does not know a command, or refuses it (ERR, INFO)'],
@@ -283,10 +280,8 @@ test('a Redis that is still reading its data, or has no INFO, is called so', asy
 
 /** A gateway without rate limits over a Redis of its own and a service that always sends `body`. */
 async function startedOverRedis(body: object) {
-  const redis = await startRedis();
-  cleanups.push(() => redis.stop());
-  const service = await startStubService((_, response) => reply(response, 200, body));
-  cleanups.push(() => service.close());
+  const redis = forTest(await startRedis());
+  const service = forTest(await startStubService((_, response) => reply(response, 200, body)));
   const gateway = await started({
     UPSTREAM_BASE_URL: service.origin,
     REDIS_URL: redis.url,
@@ -348,8 +343,7 @@ test('warns once of a Redis that does not answer, and only the first requests wa
 });
 
 test('warns once for each unreachable address of the service, with the cause', async () => {
-  const service = await startStubService((_, response) => reply(response, 200, {}));
-  cleanups.push(() => service.close());
+  const service = forTest(await startStubService((_, response) => reply(response, 200, {})));
   const gateway = await startedAlone({
     UPSTREAM_BASE_URL: service.origin.replace('http:', 'https:'),
     UPSTREAM_API_URL: 'http://nowhere.invalid',
@@ -422,10 +416,11 @@ test.each([401, 403])(
     const page = { meta: { totalItems: 0, totalPages: 0, currentPage: 1, pageSize: 10 }, data: [] };
     const code = status === 401 ? 'UNAUTHORISED' : 'FORBIDDEN';
     let refuses = (key: unknown): boolean => key === 'made up';
-    const service = await startStubService(({ headers }, response) =>
-      refuses(headers['x-api-key']) ? reply(response, status, { errorCode: code }) : reply(response, 200, page),
+    const service = forTest(
+      await startStubService(({ headers }, response) =>
+        refuses(headers['x-api-key']) ? reply(response, status, { errorCode: code }) : reply(response, 200, page),
+      ),
     );
-    cleanups.push(() => service.close());
     const gateway = await started({ UPSTREAM_BASE_URL: service.origin, LOG_LEVEL: 'info' });
     let first = 0;
     const askAll = async () => {
@@ -454,8 +449,7 @@ test.each([401, 403])(
 );
 
 test('warns once of requests that are refused because there are too many', async () => {
-  const service = await startStubService(() => {});
-  cleanups.push(() => service.close());
+  const service = forTest(await startStubService(() => {}));
   const gateway = await started({ UPSTREAM_BASE_URL: service.origin, MAX_REQUESTS_IN_FLIGHT: '1' });
   const running = ask(`${gateway.url}/graphql`, '{ events(first: 1) { totalCount } }').catch(() => {});
   await service.arrived(1);
@@ -530,10 +524,8 @@ test.each([
 });
 
 test('a circuit breaker, the service and Redis are logged when they fail, and when they recover', async () => {
-  const redis = await startRedis({ args: ['--requirepass', 'the-right-one'] });
-  cleanups.push(() => redis.stop());
-  const failing = await startStubService((_, response) => reply(response, 500, {}));
-  cleanups.push(() => failing.close());
+  const redis = forTest(await startRedis({ args: ['--requirepass', 'the-right-one'] }));
+  const failing = forTest(await startStubService((_, response) => reply(response, 500, {})));
   const gateway = await started({
     UPSTREAM_BASE_URL: failing.origin,
     REDIS_URL: `redis://:another@127.0.0.1:${redis.port}`,

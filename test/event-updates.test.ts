@@ -771,6 +771,30 @@ test('what is new in many filters takes no more memory than the credential may k
   }
 });
 
+test('a poll that reads several pages reads each of them once', async () => {
+  const events = Array.from({ length: 150 }, (_, index) => ({
+    _id: `e${index}`,
+    lastUpdated: new Date().toISOString(),
+  }));
+  const pages: number[] = [];
+  const { wire } = fakeWire(({ url }) => {
+    const { currentPage, pageSize } = eventMeta(url, events.length);
+    pages.push(currentPage);
+    return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), events.length);
+  });
+  const gateway = await startGateway({ wire, env });
+  open.push(overSse(gateway.url, { query }));
+  try {
+    const count = (page: number) => pages.filter(each => each === page).length;
+    await until(() => count(2) > 2);
+    const others = count(1) - count(2);
+    await until(() => count(2) > 6);
+    expect(count(1) - count(2)).toBeLessThanOrEqual(others + 1);
+  } finally {
+    await gateway.close();
+  }
+});
+
 test('eight listeners of a credential catch up at a time, the next begins when one ends, and another credential does not wait', async () => {
   const budget = new MemoryBudget();
   const { beginBackfill: begin } = createFeedLimits(budget, new AcceptedScopes());

@@ -70,26 +70,34 @@ function createBackfillLimiter(budget: MemoryBudget) {
 function createPollTurns(acceptedScopes: Pick<AcceptedScopes, 'turnOf'>) {
   const short = new Bulkhead(maxPolls.short, maxQueued);
   const long = new Bulkhead(maxPolls.long, maxQueued);
-  const isLong = new Error('One page is not enough');
-  /** @param vectors whether each page is large. @param poll begins anew where more than one page is needed. */
+  const isLonger = new Error('One page is not enough');
+  /**
+   * @param isLong whether it is likely to hold much: each page is large, or the last poll read several.
+   * @param poll begins anew where it is not, and more than one page is needed.
+   * @returns also whether it read several pages.
+   */
   return async <T>(
     { scope, cancellation: { signal } }: Pick<RequestAuth, 'scope' | 'cancellation'>,
-    vectors: boolean,
+    isLong: boolean,
     read: ReadBetween,
     poll: (read: ReadBetween) => Promise<T>,
-  ): Promise<T> => {
-    const within = async (bulkhead: Bulkhead, allowed: ReadBetween) => {
+  ): Promise<{ readonly found: T; readonly hadPages: boolean }> => {
+    const within = async (bulkhead: Bulkhead) => {
+      let hadPages = false;
       await enter(bulkhead, acceptedScopes.turnOf(scope), signal);
-      return poll(allowed).finally(() => bulkhead.leave());
+      const counting: ReadBetween = async (page, ...range) => {
+        hadPages ||= page > 1;
+        if (hadPages && bulkhead === short) throw isLonger;
+        return read(page, ...range);
+      };
+      return poll(counting)
+        .then(found => ({ found, hadPages }))
+        .finally(() => bulkhead.leave());
     };
-    const onlyFirst: ReadBetween = async (page, ...range) => {
-      if (page > 1) throw isLong;
-      return read(page, ...range);
-    };
-    if (vectors) return within(long, read);
-    return within(short, onlyFirst).catch(error => {
-      if (error !== isLong) throw error;
-      return within(long, read);
+    if (isLong) return within(long);
+    return within(short).catch(error => {
+      if (error !== isLonger) throw error;
+      return within(long);
     });
   };
 }
@@ -142,6 +150,7 @@ export const eventUpdates =
     });
     const position = after === undefined ? undefined : positionIn(after, list);
     let last: TailPlace | undefined;
+    let isLong = vectors;
     const tails = await deps.polling.watch<FleetTail>(
       scope,
       topic,
@@ -151,9 +160,10 @@ export const eventUpdates =
         ...(vectors && { generation: async () => undefined }),
         async ask(before, signal) {
           const pollAuth = authFor(signal);
-          const tail = await deps.pollInTurn(pollAuth, vectors, reading(pollAuth), read =>
+          const { found: tail, hadPages } = await deps.pollInTurn(pollAuth, isLong, reading(pollAuth), read =>
             follow(read, before, timeNow()),
           );
+          isLong = vectors || hadPages;
           if (tail.sent !== before?.sent) await renew();
           // Another gateway may have polled between, or this one may be back at an earlier tail: without Redis, each polls for itself.
           const isNext = before !== undefined && before.chain === last?.chain && before.sent === last?.sent;

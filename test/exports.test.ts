@@ -2034,27 +2034,6 @@ describe('the receiver', () => {
     }
   });
 
-  test('answers the queries of docs/exports.md', async () => {
-    await alone();
-    const port = await listening(createReceiver('accept', lines => printed.push(lines)));
-    const [, section = ''] = (await readFile('docs/exports.md', 'utf8')).split(/<!-- \/?export -->/);
-    const queries = [...section.matchAll(/```graphql\n(.*?)```/gs)].map(([, query = '']) =>
-      query.replace(':4020', `:${port}`),
-    );
-    expect(queries).toHaveLength(3);
-    printed.length = 0;
-    const answers = [];
-    for (const query of queries) answers.push(await gateway.query(query, {}, admin));
-    expect(answers.map(({ errors }) => errors)).toEqual([undefined, undefined, undefined]);
-    expect(answers[1]?.data.exportMarketToEndpoint).toMatchObject({ __typename: 'ExportDelivered' });
-    expect(answers[2]?.data.exports.nodes[0]).toMatchObject({
-      endpointName: 'receiver',
-      sent: 41,
-      outcome: 'DELIVERED',
-    });
-    expect(printed[0]).toContain('POST /companies?for=ada%40team.example');
-  });
-
   test.each<[Mode, number, object]>([
     ['reject', 1, { __typename: 'ExportRejected', references: [{ type: 'INFO' }, { type: 'INFO' }, { type: 'INFO' }] }],
     ['fail', 4, { __typename: 'ExportFailed' }],

@@ -1,8 +1,6 @@
 #!/bin/bash
 set -euo pipefail
-query=$1
-shift
-jq --arg query "$query" '{ query: $query, variables: . }' |
+jq --arg query "$1" '{ query: $query, variables: . }' |
   curl --silent --show-error --max-time 100 --data-binary @- --header 'content-type: application/json' \
-    --header @<(printf 'x-api-key: %s' "$API_KEY") "$@" "$GATEWAY/graphql" |
+    --header @<(printf 'x-api-key: %s' "$API_KEY") "$GATEWAY/graphql" |
   jq --exit-status '(.data // empty), (.errors // empty | halt_error)'

@@ -268,6 +268,6 @@ ${lines.join('\n')}
 - The workloads: [benchmark](../bench/README.md#workloads). Here, no two requests for embeddings are alike.
 - Capacity: the most responses in a second that 4, 16 or 64 connections got without a refusal, before and after.
 - ${timesCapacity} times: requests arrive at a steady rate on ${maxConnections} connections for ${seconds} s. The limit of operations adapts in the first ${adaptingSeconds} s, which do not count for the p99.
-- Quiet client: what is answered of its ${quietRate} requests a second, from another address than the flood's.
+- Quiet client: what is answered of its ${quietRate} requests a second, from an address of its own.
 `;
 }

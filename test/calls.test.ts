@@ -101,6 +101,7 @@ test.each([
   ],
   ['of another list', 3, '{ events { nodes { id } } other: events(first: 5) { updatesCursor } }'],
   ['of an equal list', 3, '{ events { nodes { id } } other: events { updatesCursor } }'],
+  ['of an equal end', 6, '{ events(last: 5) { nodes { id } } other: events(last: 5) { updatesCursor } }'],
 ])('an updatesCursor %s costs a list no call', async (_, calls, query) => {
   const gateway = await startGateway({ sandbox });
   tallied();

@@ -48,30 +48,28 @@ export function Palette({ onClose }: { onClose: () => void }) {
   return (
     <Modal title="Go to" onClose={onClose}>
       <ComboboxProvider setValue={setText}>
-        <div className="stack">
-          <Combobox
-            autoSelect="always"
-            aria-label="A screen, a market or a company"
-            placeholder={id ? 'A screen, a market or a company of this one' : 'A screen or a market'}
-          />
-          <ComboboxList alwaysVisible aria-label="Found">
-            {found.map(({ key, name, kind, go }) => (
-              <ComboboxItem
-                key={`${kind} ${key}`}
-                className="option row"
-                value={name}
-                setValueOnClick={false}
-                onClick={() => {
-                  onClose();
-                  void go();
-                }}
-              >
-                {name} <small>{kind}</small>
-              </ComboboxItem>
-            ))}
-          </ComboboxList>
-          {found.length === 0 && <p className="empty">Nothing has this name.</p>}
-        </div>
+        <Combobox
+          autoSelect="always"
+          aria-label="A screen, a market or a company"
+          placeholder={id ? 'A screen, a market or a company of this one' : 'A screen or a market'}
+        />
+        <ComboboxList alwaysVisible aria-label="Found">
+          {found.map(({ key, name, kind, go }) => (
+            <ComboboxItem
+              key={`${kind} ${key}`}
+              className="option row"
+              value={name}
+              setValueOnClick={false}
+              onClick={() => {
+                onClose();
+                void go();
+              }}
+            >
+              {name} <small>{kind}</small>
+            </ComboboxItem>
+          ))}
+        </ComboboxList>
+        {found.length === 0 && <p className="empty">Nothing has this name.</p>}
       </ComboboxProvider>
     </Modal>
   );

@@ -101,14 +101,12 @@ export function Endpoints({ isTesting, onTest }: { isTesting: boolean; onTest: (
       )}
       {secret && (
         <Modal title="Signing secret" close="I have stored it" onClose={() => setSecret(undefined)}>
-          <div className="stack">
-            <p>
-              Store this secret where you receive exports. It proves that a call comes from this gateway. It is not
-              shown again.
-            </p>
-            <code className={`panel ${styles.secret}`}>{secret}</code>
-            <CopyButton label="Copy" done="Copied" className="primary" text={() => secret} />
-          </div>
+          <p>
+            Store this secret where you receive exports. It proves that a call comes from this gateway. It is not shown
+            again.
+          </p>
+          <code className={`panel ${styles.secret}`}>{secret}</code>
+          <CopyButton label="Copy" done="Copied" className="primary" text={() => secret} />
         </Modal>
       )}
     </section>

@@ -33,7 +33,7 @@ const CompanyFacetsDocument = graphql(`
     market(id: $id) {
       nodeId id
       countries: companyFacets(filter: $butCountries) { operatesIn { value count } }
-      industries: companyFacets(filter: $butIndustries) { naics { value: code name count } }
+      industries: companyFacets(filter: $butIndustries) { naics { value: code label: name count } }
       actualRevenue: companyFacets(filter: $butRevenue) { histogram: actualRevenue { buckets { start end count } } }
       overallMomentum: companyFacets(filter: $butMomentum) { histogram: overallMomentum { buckets { start end count } } }
     }
@@ -137,11 +137,7 @@ export function Companies({ id }: { id: string }) {
           />
           <FacetMenu
             label="Industry"
-            options={facets?.industries?.naics.map(({ value, name, count }) => ({
-              value,
-              label: name ?? value,
-              count,
-            }))}
+            options={facets?.industries?.naics}
             selected={search.naics}
             onChange={naics => change({ naics })}
           />

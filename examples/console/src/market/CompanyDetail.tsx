@@ -50,69 +50,67 @@ export function CompanyDetail({ id, domain, onClose }: { id: string; domain: str
   const { domain: _, ...esg } = company?.esg ?? {};
   return (
     <Modal drawer title={company?.name ?? domain} onClose={onClose}>
-      <div className="stack">
-        <Problems error={error} retry={refetch} />
-        {loading && !company && <Skeleton lines={12} />}
-        {data?.market && !company && !error && <p className="empty">This market has no such company.</p>}
-        {company && (
-          <>
-            <p>{company.description}</p>
-            <Facts
-              facts={{
-                Website: <ExternalLink href={`https://${domain}`} label={domain} />,
-                Phone: company.contactNumber && <a href={`tel:${company.contactNumber}`}>{company.contactNumber}</a>,
-                'E-mail': company.contactEmail && <a href={`mailto:${company.contactEmail}`}>{company.contactEmail}</a>,
-                Review: company.reviewStatus && { INCLUDE: 'Included', EXCLUDE: 'Excluded' }[company.reviewStatus],
-                Score: formatScore(company.score),
-                Momentum: formatMomentum(company.overallMomentum),
-                Revenue: formatAmount(company.actualRevenue),
-                Countries: company.operatesIn.map(countryName).join(', '),
-                Industries: company.naics.map(({ code, name }) => name ?? code).join(', '),
-                'D-U-N-S': company.dunsNumbers.join(', '),
-              }}
-            />
-            <section>
-              <h2>
-                {company.events ? formatCount(company.events.totalCount, 'event') : 'Events'} in {DAYS} days{' '}
-                <small>severity, likelihood</small>
-              </h2>
-              <ul className="stack">
-                {company.events?.edges.map(({ impact, node: { nodeId, id, title, lastUpdated } }) => (
-                  <li key={id} className={styles.impact}>
-                    <Score name="Severity" value={impact?.severity} />
-                    <Score name="Likelihood" value={impact?.likelihood} />
-                    <span>
-                      <Link to="/" search={{ days: DAYS, event: id, version: nodeId }}>
-                        {title}
-                      </Link>{' '}
-                      <small>
-                        <Time at={lastUpdated} />
-                      </small>
-                    </span>
-                  </li>
-                ))}
-              </ul>
-              {company.events && company.events.totalCount > 0 && company.name && (
-                <p>
-                  {company.events.totalCount > company.events.edges.length &&
-                    `These are the newest ${company.events.edges.length}. `}
-                  <Link to="/" search={{ days: DAYS, impactedEntities: [company.name] }}>
-                    Show all {formatNumber(company.events.totalCount)} in the monitor
-                  </Link>
-                </p>
-              )}
-            </section>
-            {Object.keys(esg).length > 0 && (
-              <section>
-                <h2>ESG</h2>
-                <Facts
-                  facts={Object.fromEntries(Object.entries(esg).map(([name, value]) => [words(name), esgText(value)]))}
-                />
-              </section>
+      <Problems error={error} retry={refetch} />
+      {loading && !company && <Skeleton lines={12} />}
+      {data?.market && !company && !error && <p className="empty">This market has no such company.</p>}
+      {company && (
+        <>
+          <p>{company.description}</p>
+          <Facts
+            facts={{
+              Website: <ExternalLink href={`https://${domain}`} label={domain} />,
+              Phone: company.contactNumber && <a href={`tel:${company.contactNumber}`}>{company.contactNumber}</a>,
+              'E-mail': company.contactEmail && <a href={`mailto:${company.contactEmail}`}>{company.contactEmail}</a>,
+              Review: company.reviewStatus && { INCLUDE: 'Included', EXCLUDE: 'Excluded' }[company.reviewStatus],
+              Score: formatScore(company.score),
+              Momentum: formatMomentum(company.overallMomentum),
+              Revenue: formatAmount(company.actualRevenue),
+              Countries: company.operatesIn.map(countryName).join(', '),
+              Industries: company.naics.map(({ code, name }) => name ?? code).join(', '),
+              'D-U-N-S': company.dunsNumbers.join(', '),
+            }}
+          />
+          <section>
+            <h2>
+              {company.events ? formatCount(company.events.totalCount, 'event') : 'Events'} in {DAYS} days{' '}
+              <small>severity, likelihood</small>
+            </h2>
+            <ul className="stack">
+              {company.events?.edges.map(({ impact, node: { nodeId, id, title, lastUpdated } }) => (
+                <li key={id} className={styles.impact}>
+                  <Score name="Severity" value={impact?.severity} />
+                  <Score name="Likelihood" value={impact?.likelihood} />
+                  <span>
+                    <Link to="/" search={{ days: DAYS, event: id, version: nodeId }}>
+                      {title}
+                    </Link>{' '}
+                    <small>
+                      <Time at={lastUpdated} />
+                    </small>
+                  </span>
+                </li>
+              ))}
+            </ul>
+            {company.events && company.events.totalCount > 0 && company.name && (
+              <p>
+                {company.events.totalCount > company.events.edges.length &&
+                  `These are the newest ${company.events.edges.length}. `}
+                <Link to="/" search={{ days: DAYS, impactedEntities: [company.name] }}>
+                  Show all {formatNumber(company.events.totalCount)} in the monitor
+                </Link>
+              </p>
             )}
-          </>
-        )}
-      </div>
+          </section>
+          {Object.keys(esg).length > 0 && (
+            <section>
+              <h2>ESG</h2>
+              <Facts
+                facts={Object.fromEntries(Object.entries(esg).map(([name, value]) => [words(name), esgText(value)]))}
+              />
+            </section>
+          )}
+        </>
+      )}
     </Modal>
   );
 }

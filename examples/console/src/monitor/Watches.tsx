@@ -35,43 +35,41 @@ export function Watches({ search, onClose }: { search: EventSearch; onClose: () 
   };
   return (
     <Modal title="Watch" onClose={onClose}>
-      <div className="stack">
-        <Form className="stack" error={failure} onSubmit={begin}>
-          <p>
-            Sends each event that comes or changes from now on to an endpoint: <strong>{nameOf(search)}</strong>. It
-            goes on while this tab is open, and ends at most 15 minutes after it is closed.
-          </p>
-          <EndpointSelect label="Watch" />
-        </Form>
-        <Problems error={list.error ?? stopping.error} />
-        {watches.length > 0 && <h2>What is watched</h2>}
-        <ul className="stack">
-          {watches.map(({ id, until, endpoint, lastDelivery }) => {
-            const kept = keptWatches().find(watch => watch.id === id);
-            return (
-              <li key={id} className="panel row">
-                <span className="wide">
-                  {kept ? (
-                    <Link to="/" search={kept.search}>
-                      {nameOf(kept.search)}
-                    </Link>
-                  ) : (
-                    'Of another tab or program'
-                  )}{' '}
-                  to <strong>{endpoint?.name ?? 'a deleted endpoint'}</strong>
-                </span>
-                <small>
-                  Lasts until <Time at={until} />
-                  {kept ? ', then renewed. ' : '. '}
-                  {lastDelivery ? resultOf(lastDelivery.status) : 'Nothing was sent yet.'}{' '}
-                  {lastDelivery && <Time at={lastDelivery.at} />}
-                </small>
-                <Button label="Stop" onClick={() => end(id)} />
-              </li>
-            );
-          })}
-        </ul>
-      </div>
+      <Form className="stack" error={failure} onSubmit={begin}>
+        <p>
+          Sends each event that comes or changes from now on to an endpoint: <strong>{nameOf(search)}</strong>. It goes
+          on while this tab is open, and ends at most 15 minutes after it is closed.
+        </p>
+        <EndpointSelect label="Watch" />
+      </Form>
+      <Problems error={list.error ?? stopping.error} />
+      {watches.length > 0 && <h2>What is watched</h2>}
+      <ul className="stack">
+        {watches.map(({ id, until, endpoint, lastDelivery }) => {
+          const kept = keptWatches().find(watch => watch.id === id);
+          return (
+            <li key={id} className="panel row">
+              <span className="wide">
+                {kept ? (
+                  <Link to="/" search={kept.search}>
+                    {nameOf(kept.search)}
+                  </Link>
+                ) : (
+                  'Of another tab or program'
+                )}{' '}
+                to <strong>{endpoint?.name ?? 'a deleted endpoint'}</strong>
+              </span>
+              <small>
+                Lasts until <Time at={until} />
+                {kept ? ', then renewed. ' : '. '}
+                {lastDelivery ? resultOf(lastDelivery.status) : 'Nothing was sent yet.'}{' '}
+                {lastDelivery && <Time at={lastDelivery.at} />}
+              </small>
+              <Button label="Stop" onClick={() => end(id)} />
+            </li>
+          );
+        })}
+      </ul>
     </Modal>
   );
 }

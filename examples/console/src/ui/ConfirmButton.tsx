@@ -21,10 +21,8 @@ export function ConfirmButton({ title, text, onConfirm, ...button }: ConfirmButt
       <Button {...button} onClick={text ? () => setAsking(true) : onConfirm} />
       {asking && (
         <Modal title={title} onClose={() => setAsking(false)}>
-          <div className="stack">
-            <p>{text}</p>
-            <Button label={button.label} className="primary" onClick={confirm} />
-          </div>
+          <p>{text}</p>
+          <Button label={button.label} className="primary" onClick={confirm} />
         </Modal>
       )}
     </>

@@ -14,8 +14,8 @@ interface FacetMenuProps {
 
 interface FacetOption {
   readonly value: string;
-  /** Left out: the value itself. */
-  readonly label?: string;
+  /** Left out or null: the value itself. */
+  readonly label?: string | null;
   readonly count: number;
 }
 
@@ -32,14 +32,14 @@ export function FacetMenu({ label, options, selected = [], onChange, onOpen }: F
   return (
     <Popover label={label} title={title} pressed={selected.length > 0} onOpen={onOpen}>
       {shown.length === 0 && <p className="empty">{options ? 'Nothing to select' : 'Loading'}</p>}
-      {shown.map(({ value, label = value, count }) => (
+      {shown.map(({ value, label, count }) => (
         <label key={value} className={styles.item}>
           <input
             type="checkbox"
             checked={selected.includes(value)}
             onChange={({ target }) => toggle(value, target.checked)}
           />
-          <span>{label}</span>
+          <span>{label ?? value}</span>
           <span className="muted">{count}</span>
         </label>
       ))}

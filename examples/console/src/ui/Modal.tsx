@@ -43,7 +43,7 @@ export function Modal({ title, drawer = false, close, onClose, children }: Modal
         </h2>
         {!close && <Button label="✕" className="quiet" aria-label="Close" onClick={leave} />}
       </div>
-      {children}
+      <div className="stack">{children}</div>
       {close && <Button label={close} onClick={onClose} />}
     </dialog>
   );

@@ -18,18 +18,11 @@ import { until } from './support/until.js';
 const env = { SESSION_SECRET: 'k'.repeat(40), RESPONSE_CACHE: 'true' };
 const key = { 'x-api-key': 'demo-key-subscribed' };
 
-let sandbox: Sandbox;
-let places: readonly RedisPlace[];
+const sandbox = await startSandbox();
+const places = await Promise.all(redisPlaces.map(([, start]) => start()));
 /** One over each place. */
-let gateways: readonly TestGateway[];
-let alone: TestGateway;
-
-beforeAll(async () => {
-  sandbox = await startSandbox();
-  places = await Promise.all(redisPlaces.map(([, start]) => start()));
-  gateways = await Promise.all(places.map(({ url }) => startGateway({ sandbox, redisUrl: url, env })));
-  alone = await startGateway({ sandbox, env });
-});
+const gateways = await Promise.all(places.map(({ url }) => startGateway({ sandbox, redisUrl: url, env })));
+const alone = await startGateway({ sandbox, env });
 
 afterAll(async () => {
   await Promise.all([alone, ...gateways].map(each => each.close()));

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type FieldNode, Kind, parse, print, visit } from 'graphql';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { startSandbox } from '../src/sandbox/server.js';
 import { type CallsRow, callsTable, cursorOf, type Tally } from './support/calls-table.js';
-import { forTest } from './support/cleanups.js';
+import { forSuite, forTest } from './support/cleanups.js';
 import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { startWithHeld } from './support/held-service.js';
 import { overSse } from './support/streams.js';
@@ -11,13 +11,7 @@ import { until } from './support/until.js';
 /** The service's default window of events depends on the time of day. */
 const noon = () => new Date('2026-03-10T12:00:00.000Z');
 
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await startSandbox({ now: noon });
-});
-afterAll(async () => {
-  await sandbox.close();
-});
+const sandbox = forSuite(await startSandbox({ now: noon }));
 
 /** The calls since the last time, without what their addresses and identifiers are. */
 function tallied(): Tally {

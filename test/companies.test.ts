@@ -6,29 +6,23 @@ import fc from 'fast-check';
 import { companyListId } from '../src/domains/companies/client.js';
 import { type Esg, esgOf } from '../src/domains/companies/model.js';
 import { nodeId } from '../src/graphql/node.js';
-import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { type Company, startSandbox } from '../src/sandbox/server.js';
 import { cursorOf } from './support/calls-table.js';
-import { forTest } from './support/cleanups.js';
+import { forSuite, forTest } from './support/cleanups.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { fakeWire } from './support/wire.js';
 
-let sandbox: Sandbox;
-let gateway: TestGateway;
-let companies: readonly Company[];
-let folder: string;
-beforeAll(async () => {
-  sandbox = await startSandbox();
-  folder = await mkdtemp(join(tmpdir(), 'companies-'));
-  const env = { DATA_DIR: folder, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' };
-  gateway = await startGateway({ sandbox, env });
-  const listing = await fetch(`${sandbox.origin}/v2/markets/1/companies`, {
-    headers: { 'x-api-key': 'demo-key-subscribed' },
-  });
-  companies = ((await listing.json()) as { data: Company[] }).data;
+const sandbox = forSuite(await startSandbox());
+const folder = await mkdtemp(join(tmpdir(), 'companies-'));
+const env = { DATA_DIR: folder, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' };
+const gateway = await startGateway({ sandbox, env });
+const listing = await fetch(`${sandbox.origin}/v2/markets/1/companies`, {
+  headers: { 'x-api-key': 'demo-key-subscribed' },
 });
+const companies = ((await listing.json()) as { data: Company[] }).data;
+
 afterAll(async () => {
   await gateway.close();
-  await sandbox.close();
   await rm(folder, { recursive: true });
 });
 

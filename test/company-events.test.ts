@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { EventFilter } from '../src/generated/schema-types.js';
-import { startGateway, type TestGateway } from './support/gateway.js';
+import { forSuite } from './support/cleanups.js';
+import { startGateway } from './support/gateway.js';
 import { eventPage, fakeWire, type WireCall, type WireReply } from './support/wire.js';
 
 interface Entity {
@@ -23,11 +24,7 @@ interface World {
 
 let world: World = { companies: [], events: [], reading: 'one' };
 const service = fakeWire(answer);
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startGateway({ wire: service.wire });
-});
-afterAll(() => gateway.close());
+const gateway = forSuite(await startGateway({ wire: service.wire }));
 
 /** The service, by its specification. The search text has no meaning: it keeps one world from answering another out of the cache. */
 function answer({ url }: WireCall): WireReply {

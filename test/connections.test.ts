@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { createConnections } from '../src/http/connections.js';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { startSandbox } from '../src/sandbox/server.js';
+import { forSuite } from './support/cleanups.js';
 import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { counted } from './support/metrics.js';
@@ -15,12 +16,9 @@ import { until } from './support/until.js';
 const slow = (name: string) => `query ${name} { market(id: 1) { topics { id } } }`;
 const quick = '{ viewer { authentication } }';
 
-let sandbox: Sandbox;
 let gateway: TestGateway;
-beforeAll(async () => {
-  sandbox = await startSandbox();
-});
-afterAll(() => sandbox.close());
+const sandbox = forSuite(await startSandbox());
+
 beforeEach(async () => {
   sandbox.reset();
   gateway = await startGateway({ sandbox, env: { MAX_REQUESTS_IN_FLIGHT: '100', UPSTREAM_TIMEOUT_MS: '60000' } });

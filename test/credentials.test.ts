@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { request } from 'undici';
 import { WebSocket } from 'ws';
-import { forTest } from './support/cleanups.js';
-import { ask, demoHeaders, signedIn, startGateway, type TestGateway } from './support/gateway.js';
+import { forSuite, forTest } from './support/cleanups.js';
+import { ask, demoHeaders, signedIn, startGateway } from './support/gateway.js';
 import { eventPage, fakeWire } from './support/wire.js';
 
 const service = fakeWire(({ url }) => {
@@ -12,13 +12,9 @@ const service = fakeWire(({ url }) => {
   }
   return url.pathname.endsWith('/events') ? eventPage([]) : { body: { suggested: [] } };
 });
-let gateway: TestGateway;
-let cookie: string;
-beforeAll(async () => {
-  gateway = await startGateway({ wire: service.wire });
-  ({ cookie } = await signedIn(gateway));
-});
-afterAll(() => gateway.close());
+const gateway = forSuite(await startGateway({ wire: service.wire }));
+const { cookie } = await signedIn(gateway);
+
 beforeEach(() => {
   service.calls.length = 0;
 });

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import type { GraphQLObjectType } from 'graphql';
 import { createSchema } from '../src/schema.js';
-import { startOverSandbox, type TestGateway } from './support/gateway.js';
+import { startOverSandbox } from './support/gateway.js';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  ({ gateway } = await startOverSandbox());
-});
+const { gateway } = await startOverSandbox();
+
 afterAll(() => gateway.close());
 
 const schema = createSchema();

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { buildSchema, type DocumentNode, parse } from 'graphql';
 import { buildApp } from '../src/app.js';
@@ -21,9 +21,9 @@ import {
 import { prepareTrustedDocuments } from '../src/graphql/trusted-documents.js';
 import { createUntrustedReport } from '../src/http/request-telemetry.js';
 import { newOperationInfo } from '../src/observability/operation-info.js';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { startSandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
-import { cleanups, forTest } from './support/cleanups.js';
+import { cleanups, forSuite, forTest } from './support/cleanups.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { takeLog } from './support/log.js';
 import { counted } from './support/metrics.js';
@@ -255,19 +255,13 @@ const manifest = { [hashOf(trusted)]: trusted, [hashOf(trustedToo, 'sha1')]: tru
 const file = join(folder, 'persisted-documents.json');
 writeFileSync(file, JSON.stringify(manifest));
 
-let sandbox: Sandbox;
-let gateways: Record<'off' | 'allow' | 'only', TestGateway>;
-beforeAll(async () => {
-  sandbox = await startSandbox();
-  const start = (mode: string) =>
-    startGateway({ sandbox, env: { PERSISTED_DOCUMENTS: file, PERSISTED_DOCUMENTS_MODE: mode } });
-  const [off, allow, only] = await Promise.all([start('off'), start('allow'), start('only')]);
-  gateways = { off, allow, only };
-});
-afterAll(async () => {
-  await Promise.all(Object.values(gateways).map(gateway => gateway.close()));
-  await sandbox.close();
-});
+const sandbox = forSuite(await startSandbox());
+const start = (mode: string) =>
+  startGateway({ sandbox, env: { PERSISTED_DOCUMENTS: file, PERSISTED_DOCUMENTS_MODE: mode } });
+const [off, allow, only] = await Promise.all([start('off'), start('allow'), start('only')]);
+const gateways = { off, allow, only };
+
+afterAll(() => Promise.all(Object.values(gateways).map(gateway => gateway.close())));
 
 const post = async (gateway: TestGateway, body: unknown) => answerOf(await gateway.send(body));
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { nodeId } from '../src/graphql/node.js';
 import { startSandbox } from '../src/sandbox/server.js';
 import { cursorOf, eventsWith } from './support/calls-table.js';
-import { forTest } from './support/cleanups.js';
+import { forSuite, forTest } from './support/cleanups.js';
 import { fuzz } from './support/fuzz.js';
 import { addressesOn, startGateway, type TestGateway } from './support/gateway.js';
 import { drawFrom } from './support/seeded.js';
@@ -53,11 +53,7 @@ const service = fakeWire(({ url }) => {
   return { body: { meta, data } };
 });
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startGateway({ wire: service.wire });
-});
-afterAll(() => gateway.close());
+const gateway = forSuite(await startGateway({ wire: service.wire }));
 
 let queries = 0;
 /** Queries a page of events. The text that each query searches for keeps the cache from answering it. */

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Event, newestVersions } from '../src/domains/events/model.js';
-import { startGateway, type TestGateway } from './support/gateway.js';
+import { forSuite } from './support/cleanups.js';
+import { startGateway } from './support/gateway.js';
 import { drawFrom } from './support/seeded.js';
 import { eventMeta, fakeWire } from './support/wire.js';
 
@@ -43,11 +44,8 @@ const service = fakeWire(({ url }) => {
   return { body: { meta, data } };
 });
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startGateway({ wire: service.wire, env: { EVENT_STATISTICS_LIMIT: String(limit) } });
-});
-afterAll(() => gateway.close());
+const gateway = forSuite(await startGateway({ wire: service.wire, env: { EVENT_STATISTICS_LIMIT: String(limit) } }));
+
 beforeEach(() => {
   world.onPage = () => {};
   service.calls.length = 0;

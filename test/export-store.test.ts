@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { lstat, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { TeamKey } from '../src/auth/teams.js';
 import { Secret } from '../src/config/values.js';
@@ -19,15 +19,13 @@ import { cleanups, forTest, temporaryFolder } from './support/cleanups.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { startNetwork } from './support/network.mjs';
 import { startRedis } from './support/redis.js';
-import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
+import { redisPlaces } from './support/redis-cluster.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
 // Of its own, because the registry's keys do not expire.
-let places: ReadonlyMap<string, RedisPlace>;
-beforeAll(async () => {
-  places = new Map(await Promise.all(redisPlaces.map(async ([name, start]) => [name, await start()] as const)));
-});
+const places = new Map(await Promise.all(redisPlaces.map(async ([name, start]) => [name, await start()] as const)));
+
 afterAll(() => Promise.all([...places.values()].map(place => place.stop())));
 
 const team = 'name:team' as TeamKey;

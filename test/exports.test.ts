@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import { createSealer } from '../src/auth/seal.js';
@@ -16,10 +16,10 @@ import { newSigningSecret, rotatedSecrets, signatureHeaders } from '../src/domai
 import { signedText } from '../src/domains/exports/team-store.js';
 import { listId } from '../src/graphql/connection.js';
 import { createReceiver, type Mode } from '../src/receiver/server.js';
-import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { type Company, startSandbox } from '../src/sandbox/server.js';
 import { takeAttemptTimers } from './support/attempt-timers.js';
 import { cursorOf } from './support/calls-table.js';
-import { cleanups, forTest, listening } from './support/cleanups.js';
+import { cleanups, forSuite, forTest, lastCleanups, listening } from './support/cleanups.js';
 import { postJson, signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
@@ -37,30 +37,22 @@ const stranger = key('no-markets');
 const ben = { email: 'ben@team.example', password: 'sandbox-ben' };
 const hashOf = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 
-let sandbox: Sandbox;
 let companies: readonly Company[];
-/** What most tests share, under endpoint names of their own: a folder, and the gateway over it. */
-let shared: { folder: string; gateway: TestGateway };
 let folder: string;
 let gateway: TestGateway;
 let crm: string;
 let tests = 0;
-const lastCleanups: (() => unknown)[] = [];
 
-beforeAll(async () => {
-  sandbox = await startSandbox();
-  lastCleanups.push(() => sandbox.close());
-  shared = await freshPlace(lastCleanups);
-});
+const sandbox = forSuite(await startSandbox());
+/** What most tests share, under endpoint names of their own: a folder, and the gateway over it. */
+let shared = await freshPlace(lastCleanups);
+
 beforeEach(() => {
   sandbox.reset();
   ({ folder, gateway } = shared);
   crm = `crm ${++tests}`;
 });
 afterEach(() => shared.gateway.query(deleteMutation, { name: crm }, admin));
-afterAll(async () => {
-  for (const cleanup of lastCleanups.reverse()) await cleanup();
-});
 
 async function freshPlace(cleaning: (() => unknown)[]) {
   folder = await mkdtemp(join(tmpdir(), 'exports-'));

@@ -10,24 +10,17 @@ import { createSigner } from '../src/data/signer.js';
 import { createStartedRuns } from '../src/data/started-runs.js';
 import { createRevocations } from '../src/domains/sessions/revocations.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { cleanups, forTest } from './support/cleanups.js';
+import { cleanups, forSuite, forTest } from './support/cleanups.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
-import { type RedisServer, startRedis } from './support/redis.js';
+import { startRedis } from './support/redis.js';
 import { sharedStore, testFleet } from './support/shared-store.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
-let server: RedisServer;
-let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
-});
+const server = forSuite(await startRedis());
+const redis = forSuite(new Redis(server.url));
+
 beforeEach(() => redis.flushall());
 
 /** The names under which records and whole answers are kept. */

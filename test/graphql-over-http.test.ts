@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net';
 import { ApolloServer, HeaderMap } from '@apollo/server';
 import { defineIntegrationTestSuite } from '@apollo/server-integration-testsuite';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { type AuditResult, auditServer } from 'graphql-http';
 import { pino } from 'pino';
 import { createTrustedDocuments } from '../src/graphql/limits/documents.js';
@@ -11,7 +11,8 @@ import { createHttpApp } from '../src/http/fastify.js';
 import { keepResult, keptResult, serveApollo } from '../src/http/graphql/route.js';
 import { createRequestTelemetry } from '../src/http/request-telemetry.js';
 import { createProxyHeaders } from '../src/lib/network.js';
-import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
+import { forSuite } from './support/cleanups.js';
+import { demoHeaders, postJson, startGateway } from './support/gateway.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { overWebsocket } from './support/streams.js';
 
@@ -73,11 +74,7 @@ defineIntegrationTestSuite(async (config, options) => {
   return { server: apollo, url: `http://127.0.0.1:${port}`, extraCleanup: () => app.close() };
 });
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startGateway();
-});
-afterAll(() => gateway.close());
+const gateway = forSuite(await startGateway());
 
 test('the gateway passes every audit of GraphQL over HTTP', async () => {
   const results = await auditServer({ url: `${gateway.url}/graphql` });

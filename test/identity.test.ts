@@ -5,16 +5,13 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isInterfaceType } from 'graphql';
 import { hashOfKey } from '../src/auth/credentials.js';
 import { nodeId } from '../src/graphql/node.js';
-import type { Sandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
-import { startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
+import { forTest } from './support/cleanups.js';
+import { startGateway, startOverSandbox } from './support/gateway.js';
 import { overSse, overWebsocket } from './support/streams.js';
 
-let sandbox: Sandbox;
-let gateway: TestGateway;
-beforeAll(async () => {
-  ({ sandbox, gateway } = await startOverSandbox());
-});
+const { sandbox, gateway } = await startOverSandbox();
+
 afterAll(() => gateway.close());
 
 /** A query for the `nodeId` of one object of each type in the gateway's data. */
@@ -153,14 +150,13 @@ describe('markets', () => {
   const query = 'query ($ids: [ID!]!) { markets(ids: $ids) { id name } }';
 
   test('reads several in their order, each by one call', async () => {
-    await withGateway({}, async other => {
-      sandbox.calls.clear();
-      const { data, errors } = await other.query(query, { ids: ['3', '1', '3'] });
-      expect(errors).toBeUndefined();
-      const [third, first] = ['3', '1'].map(id => ({ id, name: expect.any(String) }));
-      expect(data.markets).toEqual([third, first, third]);
-      expect(sandbox.calls.count()).toBe(2);
-    });
+    const other = forTest(await startGateway({ sandbox, env: {} }));
+    sandbox.calls.clear();
+    const { data, errors } = await other.query(query, { ids: ['3', '1', '3'] });
+    expect(errors).toBeUndefined();
+    const [third, first] = ['3', '1'].map(id => ({ id, name: expect.any(String) }));
+    expect(data.markets).toEqual([third, first, third]);
+    expect(sandbox.calls.count()).toBe(2);
   });
 
   test('has null and an error in place of each that cannot be read, and refuses more than 50', async () => {
@@ -187,11 +183,10 @@ describe('capabilities', () => {
     ['no markets interface', { UPSTREAM_API_URL: '' }, { marketData: false }],
     ['no market records', { UPSTREAM_DEV_URL: '' }, { marketRecords: false, exports: false }],
   ])('say what the operator has configured: %s', async (_, env, missing) => {
-    await withGateway(env, async other => {
-      const { data, errors } = await other.query(capabilities, {}, {});
-      expect(errors).toBeUndefined();
-      expect(data.capabilities).toEqual({ ...all, ...missing });
-    });
+    const other = forTest(await startGateway({ sandbox, env: env }));
+    const { data, errors } = await other.query(capabilities, {}, {});
+    expect(errors).toBeUndefined();
+    expect(data.capabilities).toEqual({ ...all, ...missing });
   });
 
   test('are the same over every transport', async () => {
@@ -216,23 +211,24 @@ describe('viewer', () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   test('says who may export and who may manage the endpoints, each client its own', async () => {
-    await withGateway({ TEAMS_FILE: join(folder, 'teams.json'), DATA_DIR: folder }, async other => {
-      const expected = {
-        [admin]: { authentication: 'API_KEY', team: 'Team', canExport: true, canManageExportEndpoints: true },
-        [member]: { authentication: 'API_KEY', team: 'Team', canExport: true, canManageExportEndpoints: false },
-        [stranger]: { authentication: 'API_KEY', team: null, canExport: false, canManageExportEndpoints: false },
-      };
-      // Several times, because whole responses are cached.
-      for (let time = 0; time < 3; time += 1) {
-        for (const [key, own] of Object.entries(expected)) {
-          const { data } = await other.query(viewer, {}, { 'x-api-key': key });
-          expect(data.viewer).toEqual(own);
-        }
-        const { data, errors } = await other.query(viewer, {}, {});
-        expect(data).toEqual({ viewer: null, market: { name: null } });
-        expect(errors?.map(({ path }) => path)).toEqual([['market', 'name']]);
+    const other = forTest(
+      await startGateway({ sandbox, env: { TEAMS_FILE: join(folder, 'teams.json'), DATA_DIR: folder } }),
+    );
+    const expected = {
+      [admin]: { authentication: 'API_KEY', team: 'Team', canExport: true, canManageExportEndpoints: true },
+      [member]: { authentication: 'API_KEY', team: 'Team', canExport: true, canManageExportEndpoints: false },
+      [stranger]: { authentication: 'API_KEY', team: null, canExport: false, canManageExportEndpoints: false },
+    };
+    // Several times, because whole responses are cached.
+    for (let time = 0; time < 3; time += 1) {
+      for (const [key, own] of Object.entries(expected)) {
+        const { data } = await other.query(viewer, {}, { 'x-api-key': key });
+        expect(data.viewer).toEqual(own);
       }
-    });
+      const { data, errors } = await other.query(viewer, {}, {});
+      expect(data).toEqual({ viewer: null, market: { name: null } });
+      expect(errors?.map(({ path }) => path)).toEqual([['market', 'name']]);
+    }
   });
 
   test('may export without a teams file only with an API key', async () => {
@@ -242,12 +238,3 @@ describe('viewer', () => {
     expect(withToken.data.viewer).toMatchObject({ canExport: false, canManageExportEndpoints: false });
   });
 });
-
-async function withGateway(env: Record<string, string>, use: (gateway: TestGateway) => Promise<void>): Promise<void> {
-  const other = await startGateway({ sandbox, env });
-  try {
-    await use(other);
-  } finally {
-    await other.close();
-  }
-}

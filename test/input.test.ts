@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import {
   type FragmentDefinitionNode,
   type GraphQLResolveInfo,
@@ -9,9 +9,9 @@ import {
 import { withoutValue } from '../src/graphql/argument-errors.js';
 import { selectionsOf, selectsMember } from '../src/graphql/input.js';
 import { cursorOf, eventsWith } from './support/calls-table.js';
-import { forTest } from './support/cleanups.js';
+import { forSuite, forTest } from './support/cleanups.js';
 import { cpuTimeOf } from './support/cpu-time.js';
-import { ask, demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
+import { ask, demoHeaders, postJson, startGateway } from './support/gateway.js';
 import { eventPage, fakeWire } from './support/wire.js';
 
 const companies = [
@@ -23,13 +23,8 @@ const service = fakeWire(({ url }) => {
   if (url.pathname.endsWith('/events')) return eventPage([]);
   return { body: url.pathname.endsWith('/companies') ? { data: companies } : { title: 'A plant burns' } };
 });
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startGateway({ wire: service.wire });
-});
-afterAll(async () => {
-  await gateway.close();
-});
+const gateway = forSuite(await startGateway({ wire: service.wire }));
+
 beforeEach(() => {
   service.calls.length = 0;
 });

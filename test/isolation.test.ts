@@ -9,18 +9,15 @@ import { forTest } from './support/cleanups.js';
 import { ask, type GraphqlAnswer, signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { sendMcp, toolCall } from './support/mcp.js';
 import { counted } from './support/metrics.js';
-import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
+import { redisPlaces } from './support/redis-cluster.js';
 import { eventPage, type FakeWire, fakeWire, type WireCall, type WireReply } from './support/wire.js';
 
 const secretOfAll = { SESSION_SECRET: 'one secret for all gateways of these tests' };
 
-let places: readonly RedisPlace[];
+const places = await Promise.all(redisPlaces.map(([, start]) => start()));
 /** A client of each server of each place. */
-let stores: readonly Redis[];
-beforeAll(async () => {
-  places = await Promise.all(redisPlaces.map(([, start]) => start()));
-  stores = places.flatMap(({ urls }) => urls.map(url => new Redis(url)));
-});
+const stores = places.flatMap(({ urls }) => urls.map(url => new Redis(url)));
+
 afterAll(async () => {
   for (const store of stores) store.disconnect();
   await Promise.all(places.map(place => place.stop()));

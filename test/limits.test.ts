@@ -25,7 +25,6 @@ import { maxErrors, moreErrors } from '../src/graphql/executor/run-plan.js';
 import { bounds } from '../src/graphql/limits/bounds.js';
 import { costsOf, estimateCost, type OperationCost } from '../src/graphql/limits/cost.js';
 import { readExamples } from '../src/http/graphiql/graphiql.js';
-import type { Sandbox } from '../src/sandbox/server.js';
 import { createSchema, readTypeDefs } from '../src/schema.js';
 import { callsTable, cursorOf } from './support/calls-table.js';
 import { forTest } from './support/cleanups.js';
@@ -43,11 +42,8 @@ function costOf(query: string, variables: Record<string, unknown> = {}): Operati
 
 const callsOf = (query: string, variables?: Record<string, unknown>) => costOf(query, variables).calls;
 
-let sandbox: Sandbox;
-let gateway: TestGateway;
-beforeAll(async () => {
-  ({ sandbox, gateway } = await startOverSandbox());
-});
+const { sandbox, gateway } = await startOverSandbox();
+
 afterAll(() => gateway.close());
 
 const repeated = (times: number, text: (index: number) => string) =>

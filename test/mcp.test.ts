@@ -3,16 +3,16 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Redis } from 'ioredis';
 import { Client as UndiciClient } from 'undici';
 import { hashOfKey } from '../src/auth/credentials.js';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { cleanups, forTest, listening } from './support/cleanups.js';
-import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { startSandbox } from '../src/sandbox/server.js';
+import { cleanups, forSuite, forTest, listening } from './support/cleanups.js';
+import { demoHeaders, startGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
-import { connectMcp, connectOldMcp, type McpClient, modern, revisions, sendMcp, toolCall } from './support/mcp.js';
+import { connectMcp, connectOldMcp, modern, revisions, sendMcp, toolCall } from './support/mcp.js';
 import { counted } from './support/metrics.js';
 import { startRedis } from './support/redis.js';
 import { until } from './support/until.js';
@@ -34,22 +34,12 @@ function folderOf(files: Record<string, string>): string {
 
 /** How much the clock of the sandbox is ahead, in milliseconds. */
 let ahead = 0;
-let sandbox: Sandbox;
-let gateway: TestGateway;
-let client: McpClient;
-let tools: Any[];
-beforeAll(async () => {
-  sandbox = await startSandbox({ now: () => new Date(Date.now() + ahead), discoveryMs: 600_000 });
-  gateway = await startGateway({ sandbox, env });
-  client = await connectMcp(gateway.url);
-  ({ tools } = await client.listTools());
-});
-afterAll(async () => {
-  await client?.close();
-  await gateway?.close();
-  await sandbox?.close();
-  rmSync(folders, { recursive: true });
-});
+const sandbox = forSuite(await startSandbox({ now: () => new Date(Date.now() + ahead), discoveryMs: 600_000 }));
+const gateway = forSuite(await startGateway({ sandbox, env }));
+const client = forSuite(await connectMcp(gateway.url));
+const tools: Any[] = (await client.listTools()).tools;
+
+afterAll(() => rmSync(folders, { recursive: true }));
 beforeEach(() => {
   ahead = 0;
   sandbox.reset();
@@ -58,16 +48,6 @@ beforeEach(() => {
 const call = async (name: string, variables: object = {}, from = client): Promise<Any> =>
   from.callTool({ name, arguments: { ...variables } });
 const codesOf = ({ structuredContent: { errors = [] } }: Any) => errors.map(({ extensions }: Any) => extensions.code);
-
-/** Starts a gateway for one test. */
-async function withGateway(env: Record<string, string>, run: (own: TestGateway) => Promise<void>): Promise<void> {
-  const own = await startGateway({ sandbox, env });
-  try {
-    await run(own);
-  } finally {
-    await own.close();
-  }
-}
 
 /** Arguments for each tool of the sandbox. */
 const calls = async (from = client): Promise<Record<string, object>> => {
@@ -390,23 +370,22 @@ describe('an answer', () => {
       'large.graphql':
         '# All.\nquery large { events(first: 100, filter: { from: "2020-01-01", severity: null, likelihood: null }) { nodes { nodeId title summary impactedEntities { name impact { rationale } } } } }',
     });
-    await withGateway({ MCP_OPERATIONS: operations }, async own => {
-      const { result }: Any = await (await sendMcp(own.url, toolCall('large'))).json();
-      expect(result.isError).toBe(true);
-      expect(result.structuredContent).toEqual({
-        data: null,
-        errors: [
-          {
-            message: expect.stringContaining('bytes of the response'),
-            extensions: {
-              code: 'QUERY_TOO_COMPLEX',
-              measure: 'bytes of the response',
-              value: expect.any(Number),
-              limit: 61_440,
-            },
+    const own = forTest(await startGateway({ sandbox, env: { MCP_OPERATIONS: operations } }));
+    const { result }: Any = await (await sendMcp(own.url, toolCall('large'))).json();
+    expect(result.isError).toBe(true);
+    expect(result.structuredContent).toEqual({
+      data: null,
+      errors: [
+        {
+          message: expect.stringContaining('bytes of the response'),
+          extensions: {
+            code: 'QUERY_TOO_COMPLEX',
+            measure: 'bytes of the response',
+            value: expect.any(Number),
+            limit: 61_440,
           },
-        ],
-      });
+        },
+      ],
     });
   });
 
@@ -415,11 +394,10 @@ describe('an answer', () => {
       'review.graphql':
         '# Includes all.\nmutation review { reviewCompanies(input: { marketId: "3", reviewStatus: INCLUDE, target: { all: true } }) { market { one: companies(first: 100) { ...all } two: companies(first: 100) { ...all } three: companies(first: 100) { ...all } } } } fragment all on CompanyConnection { nodes { nodeId name domain description attributes esg } }',
     });
-    await withGateway({ ...env, MCP_OPERATIONS: operations }, async own => {
-      const { result }: Any = await (await sendMcp(own.url, toolCall('review'))).json();
-      expect(result.isError).toBe(false);
-      expect(JSON.stringify(result.structuredContent).length).toBeGreaterThan(61_440);
-    });
+    const own = forTest(await startGateway({ sandbox, env: { ...env, MCP_OPERATIONS: operations } }));
+    const { result }: Any = await (await sendMcp(own.url, toolCall('review'))).json();
+    expect(result.isError).toBe(false);
+    expect(JSON.stringify(result.structuredContent).length).toBeGreaterThan(61_440);
   });
 
   test("has each company's own impact in an event, not that of others", async () => {
@@ -943,30 +921,27 @@ describe('a request', () => {
   });
 
   test('counts against the rate limit', async () => {
-    await withGateway({ ...env, RATE_LIMIT_PER_CREDENTIAL: '2' }, async own => {
-      const sent = [1, 2, 3].map(() => sendMcp(own.url, toolCall('suggestMarkets', { keyword: 'steel' })));
-      const statuses = (await Promise.all(sent)).map(({ status }) => status);
-      expect(statuses.sort()).toEqual([200, 200, 429]);
-    });
+    const own = forTest(await startGateway({ sandbox, env: { ...env, RATE_LIMIT_PER_CREDENTIAL: '2' } }));
+    const sent = [1, 2, 3].map(() => sendMcp(own.url, toolCall('suggestMarkets', { keyword: 'steel' })));
+    const statuses = (await Promise.all(sent)).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([200, 200, 429]);
   });
 
   test('is limited by its cost in upstream calls', async () => {
-    await withGateway({ ...env, QUERY_CALL_LIMIT: '20' }, async own => {
-      const { result }: Any = await (await sendMcp(own.url, toolCall('explainEvents', { first: 100 }))).json();
-      expect(codesOf(result)).toEqual(['QUERY_TOO_COMPLEX']);
-    });
+    const own = forTest(await startGateway({ sandbox, env: { ...env, QUERY_CALL_LIMIT: '20' } }));
+    const { result }: Any = await (await sendMcp(own.url, toolCall('explainEvents', { first: 100 }))).json();
+    expect(codesOf(result)).toEqual(['QUERY_TOO_COMPLEX']);
   });
 
   test('calls tools where only trusted documents are executed', async () => {
     const file = join(folders, 'documents.json');
     writeFileSync(file, '{}');
     const trusted = { ...env, PERSISTED_DOCUMENTS: file, PERSISTED_DOCUMENTS_MODE: 'only', INTROSPECTION: 'false' };
-    await withGateway(trusted, async own => {
-      const { result }: Any = await (await sendMcp(own.url, toolCall('suggestMarkets', { keyword: 'steel' }))).json();
-      expect(result).toMatchObject({ isError: false });
-      const { errors } = await own.query('{ suggestMarkets(keyword: "battery") }');
-      expect(errors?.[0].extensions.code).toBe('FORBIDDEN');
-    });
+    const own = forTest(await startGateway({ sandbox, env: trusted }));
+    const { result }: Any = await (await sendMcp(own.url, toolCall('suggestMarkets', { keyword: 'steel' }))).json();
+    expect(result).toMatchObject({ isError: false });
+    const { errors } = await own.query('{ suggestMarkets(keyword: "battery") }');
+    expect(errors?.[0].extensions.code).toBe('FORBIDDEN');
   });
 
   test('is cancelled without an answer: JSON, and a query with a stream', async () => {
@@ -989,9 +964,8 @@ describe('a request', () => {
   });
 
   test('finds nothing where no folder is set', async () => {
-    await withGateway({}, async own => {
-      expect(await codeOf(await sendMcp(own.url, list))).toEqual([404, 'NOT_FOUND']);
-    });
+    const own = forTest(await startGateway({ sandbox, env: {} }));
+    expect(await codeOf(await sendMcp(own.url, list))).toEqual([404, 'NOT_FOUND']);
   });
 });
 

@@ -1,17 +1,18 @@
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Vector } from '../src/data/vector.js';
 import { Overloaded } from '../src/errors.js';
 import { ResponseVector, responseBytes, responseMessage } from '../src/graphql/response-text.js';
 import { cacheBytes, heapFlags, heapLimit } from '../src/lib/heap.js';
 import { Claim, type MemoryBounds } from '../src/lib/memory-budget.js';
+import { forSuite } from './support/cleanups.js';
 import { collectGarbage } from './support/collect-garbage.js';
 import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { rawConnection } from './support/raw-http.js';
 import { overSse, overWebsocket, rawSocket } from './support/streams.js';
-import { reply, type StubService, startStubService } from './support/stub-service.js';
+import { reply, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
 
 const mebibyte = 1024 * 1024;
@@ -19,20 +20,19 @@ const esg = { notes: 'n'.repeat(2.5 * mebibyte) };
 /** Of market 998. */
 const largeEsg = { notes: 'n'.repeat(2.5 * mebibyte), more: 'm'.repeat(2 * mebibyte) };
 
-let service: StubService;
 let gateway: TestGateway;
 /** What waits for its answer: companies, and ESG data of market 999. */
 let release: (() => void)[] = [];
 
-beforeAll(async () => {
-  service = await startStubService((request, response) => {
+const service = forSuite(
+  await startStubService((request, response) => {
     const found = request.url?.includes('/998/') ? largeEsg : esg;
     const answer = () => reply(response, 200, request.url?.endsWith('/esg') ? found : { data: [] });
     if (request.url?.endsWith('/esg') && !request.url.includes('/999/')) answer();
     else release.push(answer);
-  });
-});
-afterAll(() => service.close());
+  }),
+);
+
 afterEach(async () => {
   for (const each of release) each();
   release = [];

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { AcceptedScopes, type Scope } from '../src/auth/credentials.js';
 import { Reloadable } from '../src/config/values.js';
 import { createMetrics } from '../src/observability/metrics.js';
@@ -10,7 +10,7 @@ import { metricsFor } from '../src/observability/open-metrics.js';
 import { createOperationNames, newOperationInfo, type Span } from '../src/observability/operation-info.js';
 import { createTelemetry } from '../src/observability/telemetry.js';
 import type { Sandbox } from '../src/sandbox/server.js';
-import { cleanups, forTest } from './support/cleanups.js';
+import { cleanups, forSuite, forTest } from './support/cleanups.js';
 import { addressesOn, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { begun, hold } from './support/hold.js';
 import { counted } from './support/metrics.js';
@@ -21,11 +21,7 @@ import { until } from './support/until.js';
 const ignore = () => {};
 const sandboxOf = ({ sandbox }: TestGateway) => sandbox as Sandbox;
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startGateway({ env: { EXPLAIN: 'true', RESPONSE_CACHE: 'true' } });
-});
-afterAll(() => gateway.close());
+const gateway = forSuite(await startGateway({ env: { EXPLAIN: 'true', RESPONSE_CACHE: 'true' } }));
 
 test('what can happen is counted as 0 before it happens, so that a rate sees its first time', async () => {
   const text = await (await fetch(`${gateway.url}/metrics`)).text();

@@ -9,30 +9,24 @@ import {
   InMemoryCache,
 } from '@apollo/client';
 import { RetryLink } from '@apollo/client/link/retry';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { afterEach, expect, test } from '@jest/globals';
+import { startSandbox } from '../src/sandbox/server.js';
+import { forSuite } from './support/cleanups.js';
+import { demoHeaders, startGateway } from './support/gateway.js';
 import { overWebsocket } from './support/streams.js';
 import { until } from './support/until.js';
 
 const updates = 'subscription Updates($after: String) { eventUpdates(after: $after) { cursor event { title } } }';
 const typename = { eventUpdates: { __typename: 'EventUpdate' } };
 
-let sandbox: Sandbox;
-let gateway: TestGateway;
 const stops: (() => void)[] = [];
 
 const start = () =>
   startGateway({ sandbox, env: { POLL_INTERVAL_MS: '200' }, seams: { streams: { heartbeatMs: 100 } } });
 
-beforeAll(async () => {
-  sandbox = await startSandbox();
-  gateway = await start();
-});
-afterAll(async () => {
-  await gateway.close();
-  await sandbox.close();
-});
+const sandbox = forSuite(await startSandbox());
+const gateway = forSuite(await start());
+
 afterEach(async () => {
   for (const stop of stops.splice(0)) stop();
   await until(async () => (await metric('gateway_live_pollers')) === 0);

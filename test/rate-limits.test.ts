@@ -4,8 +4,8 @@ import type { Config } from '../src/config/config.js';
 import { connectRedis } from '../src/data/redis.js';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
 import { createRateLimits } from '../src/http/limits/rate-limits.js';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { cleanups, forTest } from './support/cleanups.js';
+import { startSandbox } from '../src/sandbox/server.js';
+import { cleanups, forSuite, forTest } from './support/cleanups.js';
 import { type RedisValue, startFakeRedis } from './support/fake-redis.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
@@ -23,26 +23,7 @@ const suggestions = '{ suggestMarkets(keyword: "a") }';
 const telemetry = silentTelemetry;
 const none = { perCredential: 0, perAddress: 0 };
 
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await startSandbox();
-});
-afterAll(async () => {
-  await sandbox.close();
-});
-
-async function withGateway(
-  env: Record<string, string>,
-  use: (gateway: TestGateway) => Promise<void>,
-  redisUrl?: string,
-): Promise<void> {
-  const gateway = await startGateway({ sandbox, env, ...(redisUrl !== undefined && { redisUrl }) });
-  try {
-    await use(gateway);
-  } finally {
-    await gateway.close();
-  }
-}
+const sandbox = forSuite(await startSandbox());
 
 const statuses = async (times: number, send: () => Promise<{ status: number }>) => {
   const found: number[] = [];
@@ -51,104 +32,107 @@ const statuses = async (times: number, send: () => Promise<{ status: number }>) 
 };
 
 describe('a client past its limit', () => {
-  test('is told so with the code, the time to wait and the count, and other clients go on', () =>
-    withGateway({ RATE_LIMIT_PER_CREDENTIAL: '3' }, async gateway => {
-      const remaining: (string | null)[] = [];
-      for (let index = 0; index < 3; index += 1) {
-        const { status, headers } = await gateway.query(viewer);
-        expect(status).toBe(200);
-        expect(headers.get('ratelimit-limit')).toBe('3');
-        remaining.push(headers.get('ratelimit-remaining'));
-      }
-      expect(remaining).toEqual(['2', '1', '0']);
+  test('is told so with the code, the time to wait and the count, and other clients go on', async () => {
+    const gateway = forTest(await startGateway({ sandbox, env: { RATE_LIMIT_PER_CREDENTIAL: '3' } }));
+    const remaining: (string | null)[] = [];
+    for (let index = 0; index < 3; index += 1) {
+      const { status, headers } = await gateway.query(viewer);
+      expect(status).toBe(200);
+      expect(headers.get('ratelimit-limit')).toBe('3');
+      remaining.push(headers.get('ratelimit-remaining'));
+    }
+    expect(remaining).toEqual(['2', '1', '0']);
 
-      const { status, headers, errors, data } = await gateway.query(viewer);
-      expect({ status, data }).toEqual({ status: 429, data: undefined });
-      const wait = Number(headers.get('retry-after'));
-      const extensions = { code: 'RATE_LIMITED', retryAfterSeconds: wait };
-      expect(errors).toEqual([{ message: expect.stringMatching(/^More than 3 requests/), extensions }]);
-      expect(wait).toBeGreaterThan(0);
-      expect(wait).toBeLessThanOrEqual(60);
-      expect(headers.get('ratelimit-reset')).toBe(String(wait));
+    const { status, headers, errors, data } = await gateway.query(viewer);
+    expect({ status, data }).toEqual({ status: 429, data: undefined });
+    const wait = Number(headers.get('retry-after'));
+    const extensions = { code: 'RATE_LIMITED', retryAfterSeconds: wait };
+    expect(errors).toEqual([{ message: expect.stringMatching(/^More than 3 requests/), extensions }]);
+    expect(wait).toBeGreaterThan(0);
+    expect(wait).toBeLessThanOrEqual(60);
+    expect(headers.get('ratelimit-reset')).toBe(String(wait));
 
-      expect((await gateway.query(viewer, {}, { 'x-api-key': 'another-key' })).status).toBe(200);
-      expect((await gateway.query(viewer, {}, { authorization: 'Bearer a-token' })).status).toBe(200);
-    }));
+    expect((await gateway.query(viewer, {}, { 'x-api-key': 'another-key' })).status).toBe(200);
+    expect((await gateway.query(viewer, {}, { authorization: 'Bearer a-token' })).status).toBe(200);
+  });
 
   test('reads its usage with the numbers of the headers, new with each request, and null where nothing is limited', async () => {
     const usage = '{ viewer { usage { limit remaining resetAt } } }';
-    await withGateway({ RATE_LIMIT_PER_CREDENTIAL: '3' }, async gateway => {
-      for (const remaining of [2, 1]) {
-        const before = Date.now();
-        const { headers, data } = await gateway.query(usage);
-        const after = Date.now();
-        expect(data.viewer.usage).toEqual({ limit: 3, remaining, resetAt: expect.any(String) });
-        expect(headers.get('ratelimit-remaining')).toBe(String(remaining));
-        const wait = Number(headers.get('ratelimit-reset')) * 1_000;
-        const resetAt = Date.parse(data.viewer.usage.resetAt);
-        expect(resetAt).toBeGreaterThanOrEqual(before + wait);
-        expect(resetAt).toBeLessThanOrEqual(after + wait);
-      }
-    });
-    await withGateway({ RATE_LIMIT_PER_CREDENTIAL: '0', RATE_LIMIT_PER_ADDRESS: '0' }, async gateway => {
-      expect((await gateway.query(usage)).data).toEqual({ viewer: { usage: null } });
-    });
+    const gateway = forTest(await startGateway({ sandbox, env: { RATE_LIMIT_PER_CREDENTIAL: '3' } }));
+    for (const remaining of [2, 1]) {
+      const before = Date.now();
+      const { headers, data } = await gateway.query(usage);
+      const after = Date.now();
+      expect(data.viewer.usage).toEqual({ limit: 3, remaining, resetAt: expect.any(String) });
+      expect(headers.get('ratelimit-remaining')).toBe(String(remaining));
+      const wait = Number(headers.get('ratelimit-reset')) * 1_000;
+      const resetAt = Date.parse(data.viewer.usage.resetAt);
+      expect(resetAt).toBeGreaterThanOrEqual(before + wait);
+      expect(resetAt).toBeLessThanOrEqual(after + wait);
+    }
+    const env = { RATE_LIMIT_PER_CREDENTIAL: '0', RATE_LIMIT_PER_ADDRESS: '0' };
+    const unlimited = forTest(await startGateway({ sandbox, env }));
+    expect((await unlimited.query(usage)).data).toEqual({ viewer: { usage: null } });
   });
 
-  test('is turned away where its answer is kept, and each answer has its own count', () =>
-    withGateway({ RATE_LIMIT_PER_CREDENTIAL: '4' }, async gateway => {
-      const kept = '{ events(first: 1) { totalCount } }';
-      const remaining: (string | null)[] = [];
-      for (let index = 0; index < 4; index += 1)
-        remaining.push((await gateway.query(kept)).headers.get('ratelimit-remaining'));
-      expect(remaining).toEqual(['3', '2', '1', '0']);
-      sandbox.calls.clear();
-      expect((await gateway.query(kept)).status).toBe(429);
-      expect(sandbox.calls.count()).toBe(0);
-    }));
+  test('is turned away where its answer is kept, and each answer has its own count', async () => {
+    const gateway = forTest(await startGateway({ sandbox, env: { RATE_LIMIT_PER_CREDENTIAL: '4' } }));
+    const kept = '{ events(first: 1) { totalCount } }';
+    const remaining: (string | null)[] = [];
+    for (let index = 0; index < 4; index += 1)
+      remaining.push((await gateway.query(kept)).headers.get('ratelimit-remaining'));
+    expect(remaining).toEqual(['3', '2', '1', '0']);
+    sandbox.calls.clear();
+    expect((await gateway.query(kept)).status).toBe(429);
+    expect(sandbox.calls.count()).toBe(0);
+  });
 
-  test('cannot talk itself out of it with a header', () =>
-    withGateway({ RATE_LIMIT_PER_ADDRESS: '3' }, async gateway => {
-      let asked = 0;
-      const send = () => {
-        asked += 1;
-        const other = `10.0.0.${asked}`;
-        return gateway.query(
-          viewer,
-          {},
-          {
-            'x-api-key': `key-${asked}`,
-            'x-forwarded-for': other,
-            'x-real-ip': other,
-            forwarded: `for=${other}`,
-            'x-client-ip': other,
-          },
-        );
-      };
-      expect(await statuses(5, send)).toEqual([200, 200, 200, 429, 429]);
-    }));
+  test('cannot talk itself out of it with a header', async () => {
+    const gateway = forTest(await startGateway({ sandbox, env: { RATE_LIMIT_PER_ADDRESS: '3' } }));
+    let asked = 0;
+    const send = () => {
+      asked += 1;
+      const other = `10.0.0.${asked}`;
+      return gateway.query(
+        viewer,
+        {},
+        {
+          'x-api-key': `key-${asked}`,
+          'x-forwarded-for': other,
+          'x-real-ip': other,
+          forwarded: `for=${other}`,
+          'x-client-ip': other,
+        },
+      );
+    };
+    expect(await statuses(5, send)).toEqual([200, 200, 200, 429, 429]);
+  });
 
-  test('is known by the address that a trusted proxy names, and by no other', () =>
-    withGateway({ RATE_LIMIT_PER_ADDRESS: '2', TRUST_PROXY: '127.0.0.1' }, async gateway => {
-      const from = (forwarded: string) => () =>
-        gateway.query(viewer, {}, { ...demoHeaders, 'x-forwarded-for': forwarded });
-      expect(await statuses(3, from('192.0.2.1'))).toEqual([200, 200, 429]);
-      // What the client itself wrote stands further left.
-      expect(await statuses(3, from('203.0.113.9, 192.0.2.2'))).toEqual([200, 200, 429]);
-      expect(await statuses(1, from('203.0.113.10, 192.0.2.2'))).toEqual([429]);
-    }));
+  test('is known by the address that a trusted proxy names, and by no other', async () => {
+    const gateway = forTest(
+      await startGateway({ sandbox, env: { RATE_LIMIT_PER_ADDRESS: '2', TRUST_PROXY: '127.0.0.1' } }),
+    );
+    const from = (forwarded: string) => () =>
+      gateway.query(viewer, {}, { ...demoHeaders, 'x-forwarded-for': forwarded });
+    expect(await statuses(3, from('192.0.2.1'))).toEqual([200, 200, 429]);
+    // What the client itself wrote stands further left.
+    expect(await statuses(3, from('203.0.113.9, 192.0.2.2'))).toEqual([200, 200, 429]);
+    expect(await statuses(1, from('203.0.113.10, 192.0.2.2'))).toEqual([429]);
+  });
 
-  test('is known by the address that a trusted proxy names, with or without a port; without a valid address, by that of the proxy', () =>
-    withGateway({ RATE_LIMIT_PER_ADDRESS: '1', TRUST_PROXY: '127.0.0.1, 10.0.0.0/8' }, async gateway => {
-      const from = (forwarded: string) =>
-        statuses(1, () => gateway.query(viewer, {}, { ...demoHeaders, 'x-forwarded-for': forwarded }));
-      expect(await from('192.0.2.1:4711')).toEqual([200]);
-      expect(await from('192.0.2.1:4712, 10.0.0.1:4713')).toEqual([429]);
-      expect(await from('[2001:db8::1]:4711')).toEqual([200]);
-      expect(await from('2001:db8::1')).toEqual([429]);
-      expect(await from('unknown')).toEqual([200]);
-      expect(await from('made-up')).toEqual([429]);
-    }));
+  test('is known by the address that a trusted proxy names, with or without a port; without a valid address, by that of the proxy', async () => {
+    const gateway = forTest(
+      await startGateway({ sandbox, env: { RATE_LIMIT_PER_ADDRESS: '1', TRUST_PROXY: '127.0.0.1, 10.0.0.0/8' } }),
+    );
+    const from = (forwarded: string) =>
+      statuses(1, () => gateway.query(viewer, {}, { ...demoHeaders, 'x-forwarded-for': forwarded }));
+    expect(await from('192.0.2.1:4711')).toEqual([200]);
+    expect(await from('192.0.2.1:4712, 10.0.0.1:4713')).toEqual([429]);
+    expect(await from('[2001:db8::1]:4711')).toEqual([200]);
+    expect(await from('2001:db8::1')).toEqual([429]);
+    expect(await from('unknown')).toEqual([200]);
+    expect(await from('made-up')).toEqual([429]);
+  });
 
   test('is one client in its whole IPv6 network', async () => {
     const limits = createRateLimits({ ...none, perAddress: 2 }, undefined, telemetry, acceptedScopes);
@@ -176,58 +160,60 @@ describe('a client past its limit', () => {
     expect(await isOver('2002:c633:6401:2::1')).toBe(true);
   });
 
-  test('may still be asked about by those who watch over the gateway', () =>
-    withGateway({ RATE_LIMIT_PER_ADDRESS: '1' }, async ({ url }) => {
-      for (const path of ['/healthz', '/readyz', '/metrics']) {
-        expect(await statuses(3, () => fetch(url + path))).toEqual([200, 200, 200]);
-      }
-      expect(await statuses(2, () => fetch(`${url}/schema.graphql`))).toEqual([200, 429]);
-    }));
+  test('may still be asked about by those who watch over the gateway', async () => {
+    const { url } = forTest(await startGateway({ sandbox, env: { RATE_LIMIT_PER_ADDRESS: '1' } }));
+    for (const path of ['/healthz', '/readyz', '/metrics']) {
+      expect(await statuses(3, () => fetch(url + path))).toEqual([200, 200, 200]);
+    }
+    expect(await statuses(2, () => fetch(`${url}/schema.graphql`))).toEqual([200, 429]);
+  });
 
-  test('is told so on an open WebSocket, for each operation past it, and the connection stays', () =>
-    withGateway({ RATE_LIMIT_PER_CREDENTIAL: '3' }, async gateway => {
-      const raw = rawSocket(gateway.url);
-      await raw.introduce();
-      const outcomeOf = async (id: string, query: string) => {
-        raw.send({ id, type: 'subscribe', payload: { query } });
-        await until(() => raw.messages.some(message => message.id === id));
-        return raw.messages.find(message => message.id === id);
-      };
-      const listen = 'subscription { jobProgress(marketId: 5) { finished } }';
-      for (const [id, query] of [
-        ['a', viewer],
-        ['b', listen],
-        ['c', viewer],
-      ] as const) {
-        expect(await outcomeOf(id, query)).toMatchObject({ type: 'next' });
-      }
-      for (const [id, query] of [
-        ['d', viewer],
-        ['e', listen],
-        ['f', '{ broken'],
-      ] as const) {
-        expect(await outcomeOf(id, query)).toMatchObject({
-          type: 'error',
-          payload: [
-            {
-              message: expect.stringMatching(/^More than 3 requests/),
-              extensions: { code: 'RATE_LIMITED', retryAfterSeconds: expect.any(Number) },
-            },
-          ],
-        });
-      }
-      // What came by the socket counts with what comes by requests.
-      expect((await gateway.query(viewer)).status).toBe(429);
-      expect(raw.socket.readyState).toBe(raw.socket.OPEN);
-      raw.socket.terminate();
-    }));
+  test('is told so on an open WebSocket, for each operation past it, and the connection stays', async () => {
+    const gateway = forTest(await startGateway({ sandbox, env: { RATE_LIMIT_PER_CREDENTIAL: '3' } }));
+    const raw = rawSocket(gateway.url);
+    await raw.introduce();
+    const outcomeOf = async (id: string, query: string) => {
+      raw.send({ id, type: 'subscribe', payload: { query } });
+      await until(() => raw.messages.some(message => message.id === id));
+      return raw.messages.find(message => message.id === id);
+    };
+    const listen = 'subscription { jobProgress(marketId: 5) { finished } }';
+    for (const [id, query] of [
+      ['a', viewer],
+      ['b', listen],
+      ['c', viewer],
+    ] as const) {
+      expect(await outcomeOf(id, query)).toMatchObject({ type: 'next' });
+    }
+    for (const [id, query] of [
+      ['d', viewer],
+      ['e', listen],
+      ['f', '{ broken'],
+    ] as const) {
+      expect(await outcomeOf(id, query)).toMatchObject({
+        type: 'error',
+        payload: [
+          {
+            message: expect.stringMatching(/^More than 3 requests/),
+            extensions: { code: 'RATE_LIMITED', retryAfterSeconds: expect.any(Number) },
+          },
+        ],
+      });
+    }
+    // What came by the socket counts with what comes by requests.
+    expect((await gateway.query(viewer)).status).toBe(429);
+    expect(raw.socket.readyState).toBe(raw.socket.OPEN);
+    raw.socket.terminate();
+  });
 
-  test('is not limited where the limit is 0', () =>
-    withGateway({ RATE_LIMIT_PER_ADDRESS: '0', RATE_LIMIT_PER_CREDENTIAL: '0' }, async gateway => {
-      const { status, headers } = await gateway.query(viewer);
-      expect(status).toBe(200);
-      expect(headers.get('ratelimit-limit')).toBeNull();
-    }));
+  test('is not limited where the limit is 0', async () => {
+    const gateway = forTest(
+      await startGateway({ sandbox, env: { RATE_LIMIT_PER_ADDRESS: '0', RATE_LIMIT_PER_CREDENTIAL: '0' } }),
+    );
+    const { status, headers } = await gateway.query(viewer);
+    expect(status).toBe(200);
+    expect(headers.get('ratelimit-limit')).toBeNull();
+  });
 });
 
 test.each([
@@ -439,19 +425,16 @@ describe.each(redisPlaces)('over %s', (name, startPlace) => {
 
   test('each gateway counts for itself, counts that it does, and keeps answering, when Redis dies', async () => {
     const own = await startPlace();
-    await withGateway(
-      { RATE_LIMIT_PER_CREDENTIAL: '3' },
-      async gateway => {
-        const unenforced = () => counted(gateway.url, 'gateway_rate_limit_unenforced_total');
-        expect((await gateway.query(suggestions)).status).toBe(200);
-        expect(await unenforced()).toBe(0);
-        await own.stop();
-        expect(await statuses(3, () => gateway.query(suggestions))).toEqual([200, 200, 429]);
-        expect(await unenforced()).toBeGreaterThanOrEqual(3);
-        expect((await ask(`${gateway.url}/graphql`, viewer, {}, { 'x-api-key': 'other' })).status).toBe(200);
-      },
-      own.url,
+    const gateway = forTest(
+      await startGateway({ sandbox, redisUrl: own.url, env: { RATE_LIMIT_PER_CREDENTIAL: '3' } }),
     );
+    const unenforced = () => counted(gateway.url, 'gateway_rate_limit_unenforced_total');
+    expect((await gateway.query(suggestions)).status).toBe(200);
+    expect(await unenforced()).toBe(0);
+    await own.stop();
+    expect(await statuses(3, () => gateway.query(suggestions))).toEqual([200, 200, 429]);
+    expect(await unenforced()).toBeGreaterThanOrEqual(3);
+    expect((await ask(`${gateway.url}/graphql`, viewer, {}, { 'x-api-key': 'other' })).status).toBe(200);
   });
 
   /** Waits until a gateway counts in Redis: one that has just begun counts for itself. */

@@ -8,7 +8,7 @@ import { serviceName } from '../src/data/shared-store.js';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
 import { createRevocations } from '../src/domains/sessions/revocations.js';
 import { RateLimited } from '../src/errors.js';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { startSandbox } from '../src/sandbox/server.js';
 import { cleanups, forTest } from './support/cleanups.js';
 import {
   addressesOn,
@@ -33,12 +33,7 @@ const signInDocument =
   'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { authentication email name team } } }';
 const eventsDocument = '{ events(first: 1) { totalCount } }';
 
-let sandbox: Sandbox;
-let gateway: TestGateway;
-
-beforeAll(async () => {
-  ({ sandbox, gateway } = await startOverSandbox({ env: { SESSION_SECRET: secret('a') } }));
-});
+const { sandbox, gateway } = await startOverSandbox({ env: { SESSION_SECRET: secret('a') } });
 
 afterAll(() => gateway.close());
 
@@ -65,15 +60,6 @@ async function cookieFrom(at: TestGateway): Promise<string> {
 }
 
 const readWith = (at: TestGateway, cookie: string) => at.query(eventsDocument, {}, { cookie });
-
-async function withGateway<T>(env: Record<string, string>, use: (at: TestGateway) => Promise<T>): Promise<T> {
-  const other = await startGateway({ sandbox, env });
-  try {
-    return await use(other);
-  } finally {
-    await other.close();
-  }
-}
 
 describe('signing in', () => {
   test('sets one encrypted HttpOnly cookie that lives no longer than the cookies of the service', async () => {
@@ -102,10 +88,9 @@ describe('signing in', () => {
   ])(
     'trusts a forwarded host only from the proxy at %s, and takes the last one of "%s"',
     async (TRUST_PROXY, host, name) => {
-      await withGateway({ TRUST_PROXY }, async other => {
-        const answer = await signIn(other, ada, { 'x-forwarded-host': host });
-        expect(setCookie(answer).split('=')[0]).toBe(name);
-      });
+      const other = forTest(await startGateway({ sandbox, env: { TRUST_PROXY } }));
+      const answer = await signIn(other, ada, { 'x-forwarded-host': host });
+      expect(setCookie(answer).split('=')[0]).toBe(name);
     },
   );
 
@@ -159,32 +144,27 @@ describe('signing in', () => {
   });
 
   test('is limited per e-mail address, and each attempt in one document counts', async () => {
-    await withGateway({}, async other => {
-      const attempts = Array.from(
-        { length: 12 },
-        (_, index) => `a${index}: signIn(input: $input) { viewer { email } }`,
-      );
-      const document = `mutation ($input: SignInInput!) { ${attempts.join(' ')} }`;
-      const input = { email: 'eve@team.example', password: 'guess' };
-      const { errors } = await ask(`${other.url}/graphql`, document, { input }, {});
-      const codes = errors?.map(({ extensions }) => extensions.code) ?? [];
-      expect(codes.filter(code => code === 'SIGN_IN_FAILED')).toHaveLength(10);
-      expect(codes.filter(code => code === 'RATE_LIMITED')).toHaveLength(2);
-      expect(sandbox.calls.count('/v2/auth/sign-in')).toBe(10);
-    });
+    const other = forTest(await startGateway({ sandbox, env: {} }));
+    const attempts = Array.from({ length: 12 }, (_, index) => `a${index}: signIn(input: $input) { viewer { email } }`);
+    const document = `mutation ($input: SignInInput!) { ${attempts.join(' ')} }`;
+    const input = { email: 'eve@team.example', password: 'guess' };
+    const { errors } = await ask(`${other.url}/graphql`, document, { input }, {});
+    const codes = errors?.map(({ extensions }) => extensions.code) ?? [];
+    expect(codes.filter(code => code === 'SIGN_IN_FAILED')).toHaveLength(10);
+    expect(codes.filter(code => code === 'RATE_LIMITED')).toHaveLength(2);
+    expect(sandbox.calls.count('/v2/auth/sign-in')).toBe(10);
   });
 
   test('still works for a user after wrong passwords from another network', async () => {
-    await withGateway({ TRUST_PROXY: '127.0.0.1' }, async other => {
-      const from = async (address: string, password: string) => {
-        const { errors } = await signIn(other, { ...ada, password }, { 'x-forwarded-for': address });
-        return errors?.[0].extensions.code;
-      };
-      const guesses = await Promise.all(Array.from({ length: 11 }, () => from('192.0.2.1', 'guess')));
-      expect(guesses.filter(code => code === 'RATE_LIMITED')).toHaveLength(1);
-      expect(await from('192.0.2.1', ada.password)).toBe('RATE_LIMITED');
-      expect(await from('198.51.100.1', ada.password)).toBeUndefined();
-    });
+    const other = forTest(await startGateway({ sandbox, env: { TRUST_PROXY: '127.0.0.1' } }));
+    const from = async (address: string, password: string) => {
+      const { errors } = await signIn(other, { ...ada, password }, { 'x-forwarded-for': address });
+      return errors?.[0].extensions.code;
+    };
+    const guesses = await Promise.all(Array.from({ length: 11 }, () => from('192.0.2.1', 'guess')));
+    expect(guesses.filter(code => code === 'RATE_LIMITED')).toHaveLength(1);
+    expect(await from('192.0.2.1', ada.password)).toBe('RATE_LIMITED');
+    expect(await from('198.51.100.1', ada.password)).toBeUndefined();
   });
 
   test('is limited for an e-mail address across networks, except those where its user has signed in before', async () => {
@@ -228,15 +208,14 @@ describe('a session', () => {
 
   test('stays signed out if its cookie was resealed before or in the meantime', async () => {
     const old = await cookieFrom(gateway);
-    await withGateway({ SESSION_SECRET: `${secret('b')},${secret('a')}` }, async other => {
-      const renewed = setCookie(await readWith(other, old)).split(';')[0] ?? '';
-      expect(renewed).toMatch(/^mig_session=Fe26/);
-      expect((await readWith(other, renewed)).errors).toBeUndefined();
-      await other.query('mutation { signOut { __typename } }', {}, { cookie: renewed });
-      for (const cookie of [old, renewed]) {
-        expect((await readWith(other, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
-      }
-    });
+    const other = forTest(await startGateway({ sandbox, env: { SESSION_SECRET: `${secret('b')},${secret('a')}` } }));
+    const renewed = setCookie(await readWith(other, old)).split(';')[0] ?? '';
+    expect(renewed).toMatch(/^mig_session=Fe26/);
+    expect((await readWith(other, renewed)).errors).toBeUndefined();
+    await other.query('mutation { signOut { __typename } }', {}, { cookie: renewed });
+    for (const cookie of [old, renewed]) {
+      expect((await readWith(other, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+    }
   });
 
   test('is resealed on use with the first secret, even for a cached response, and keeps its expiry and what a newer gateway has added', async () => {
@@ -244,23 +223,21 @@ describe('a session', () => {
     const contentOf = (sealer: typeof before, cookie: string) => sealer.open(cookie.slice('mig_session='.length));
     const content = { ...((await contentOf(before, await cookieFrom(gateway))) as object), more: { of: 'it' } };
     const old = `mig_session=${await before.seal(content, 3_600_000)}`;
-    await withGateway({ SESSION_SECRET: `${secret('b')},${secret('a')}` }, async other => {
-      const answers = [await readWith(other, old), await readWith(other, old), await readWith(other, old)];
-      for (const answer of answers) {
-        expect(answer.errors).toBeUndefined();
-        expect(setCookie(answer)).toMatch(/^mig_session=Fe26[^;]*; Max-Age=35\d\d; Path=\/; HttpOnly; SameSite=Lax$/);
-      }
-      expect(await counted(other.url, 'gateway_sealed_under_old_secret', { kind: 'session' })).toBe(1);
-      const renewed = setCookie(answers[2] as GraphqlAnswer).split(';')[0] ?? '';
-      expect(await contentOf(after, renewed)).toEqual(content);
-      const again = await readWith(other, renewed);
-      expect([again.errors, setCookie(again)]).toEqual([undefined, '']);
-      expect(await counted(other.url, 'gateway_sealed_under_old_secret', { kind: 'session' })).toBe(0);
-      await withGateway({ SESSION_SECRET: secret('b') }, async last => {
-        expect((await readWith(last, renewed)).errors).toBeUndefined();
-        expect((await readWith(last, old)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
-      });
-    });
+    const other = forTest(await startGateway({ sandbox, env: { SESSION_SECRET: `${secret('b')},${secret('a')}` } }));
+    const answers = [await readWith(other, old), await readWith(other, old), await readWith(other, old)];
+    for (const answer of answers) {
+      expect(answer.errors).toBeUndefined();
+      expect(setCookie(answer)).toMatch(/^mig_session=Fe26[^;]*; Max-Age=35\d\d; Path=\/; HttpOnly; SameSite=Lax$/);
+    }
+    expect(await counted(other.url, 'gateway_sealed_under_old_secret', { kind: 'session' })).toBe(1);
+    const renewed = setCookie(answers[2] as GraphqlAnswer).split(';')[0] ?? '';
+    expect(await contentOf(after, renewed)).toEqual(content);
+    const again = await readWith(other, renewed);
+    expect([again.errors, setCookie(again)]).toEqual([undefined, '']);
+    expect(await counted(other.url, 'gateway_sealed_under_old_secret', { kind: 'session' })).toBe(0);
+    const last = forTest(await startGateway({ sandbox, env: { SESSION_SECRET: secret('b') } }));
+    expect((await readWith(last, renewed)).errors).toBeUndefined();
+    expect((await readWith(last, old)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
   });
 
   test.each([401, 403])('ends when the service refuses it with %i', async status => {

@@ -1,13 +1,13 @@
 import { connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { GraphQLObjectType } from 'graphql';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../src/http/limits/concurrency-limit.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
 import { runYielding, takeTurn } from '../src/lib/run.js';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { startSandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
-import { cleanups, forTest } from './support/cleanups.js';
+import { cleanups, forSuite, forTest } from './support/cleanups.js';
 import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { startWithHeld } from './support/held-service.js';
 import { hold } from './support/hold.js';
@@ -17,11 +17,7 @@ import { overWebsocket, rawSocket } from './support/streams.js';
 import { block, countTurns } from './support/turns.js';
 import { until } from './support/until.js';
 
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await startSandbox();
-});
-afterAll(() => sandbox.close());
+const sandbox = forSuite(await startSandbox());
 
 const slow = '{ market(id: 1) { topics { id } } }';
 const quick = '{ viewer { authentication } }';

@@ -1,24 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 // @ts-expect-error the simulation is plain JavaScript
 import { RedisData } from './simulation/redis-data.mjs';
-import { type RedisServer, startRedis } from './support/redis.js';
+import { forSuite } from './support/cleanups.js';
+import { startRedis } from './support/redis.js';
 import { type Draw, drawFrom } from './support/seeded.js';
 
 // The Redis of the simulation answers as a real one does: commands by chance, on few keys, so that types, expiries and absent keys mix.
 
-let server: RedisServer;
-let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
-});
+const server = forSuite(await startRedis());
+const redis = forSuite(new Redis(server.url));
 
 /** The scripts that gateways run, and one with what Lua makes of each kind of reply. */
 const scripts = readdirSync('src', { recursive: true, encoding: 'utf8' })

@@ -2,31 +2,24 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { startGateway, type TestGateway } from './support/gateway.js';
+import { expect, test } from '@jest/globals';
+import { forSuite } from './support/cleanups.js';
+import { startGateway } from './support/gateway.js';
 import { takeLog } from './support/log.js';
 import { overWebsocket } from './support/streams.js';
-import { noEvents, reply, type StubService, startStubService } from './support/stub-service.js';
+import { noEvents, reply, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
 
-let service: StubService;
-let gateway: TestGateway;
 const log = takeLog();
-beforeAll(async () => {
-  service = await startStubService(async ({ url = '' }, response) => {
+const service = forSuite(
+  await startStubService(async ({ url = '' }, response) => {
     if (!url.includes('companies')) return reply(response, 200, noEvents);
     // So that it is the slowest call.
     await service.arrived(2);
     await pause(60);
     reply(response, 200, []);
-  });
-  gateway = await startGateway({ env: env('1'), seams: { log } });
-});
-afterAll(async () => {
-  await gateway.close();
-  await service.close();
-});
-
+  }),
+);
 const env = (SLOW_OPERATION_MS: string) => ({
   LOG_LEVEL: 'warn',
   UPSTREAM_BASE_URL: service.origin,
@@ -34,6 +27,8 @@ const env = (SLOW_OPERATION_MS: string) => ({
   EVENTS_SEARCH_PARAM: 'search',
   SLOW_OPERATION_MS,
 });
+const gateway = forSuite(await startGateway({ env: env('1'), seams: { log } }));
+
 const document =
   'query Both($text: String) { events(filter: { search: $text }) { totalCount } market(id: 1) { companies { totalCount } } }';
 const headers = { 'x-api-key': 'key', 'graphql-client-name': 'console' };

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fastify } from 'fastify';
 import { Client } from 'undici';
 import { registerStaticFiles } from '../src/http/static-files.js';
+import { forSuite } from './support/cleanups.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 
 const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
@@ -25,50 +26,44 @@ const page = `<!doctype html>
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'static-')));
 const root = join(folder, 'dist');
-let gateway: TestGateway;
+
+const files: Record<string, string | Buffer> = {
+  'secret.txt': 'a secret',
+  'dist/index.html': page,
+  'dist/favicon.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>',
+  'dist/.env': 'a secret',
+  'dist/.git/config': 'a secret',
+  'dist/assets/page-a1b2.css': 'body { color: black }',
+  'dist/assets/linked-c3d4.css': 'body { color: white }',
+  'dist/assets/page-a1b2.js': script,
+  'dist/assets/page-a1b2.js.gz': gzipSync(script),
+  'dist/assets/page-a1b2.js.br': brotliCompressSync(script),
+  'dist/assets/linked-e5f6.css': 'body { color: white }',
+  'dist/..2026_11_25.1/mounted.txt': 'from a volume of Kubernetes',
+  'dist/graphql': 'not GraphQL',
+  'dist/mcp/index.html': 'not MCP',
+  'dist/metrics/index.html': 'not the metrics',
+};
+for (const name of ['dist/.git', 'dist/..2026_11_25.1', 'dist/assets', 'dist/mcp', 'dist/metrics']) {
+  mkdirSync(join(folder, name), { recursive: true });
+}
+for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+symlinkSync('../secret.txt', join(root, 'outside.txt'));
+symlinkSync('..', join(root, 'above'));
+symlinkSync('../../secret.txt', join(root, 'assets/linked-c3d4.css.gz'));
+symlinkSync('favicon.svg', join(root, 'icon.svg'));
+symlinkSync('.env', join(root, 'env.txt'));
+symlinkSync('../.env', join(root, 'assets/env.css'));
+symlinkSync('.git', join(root, 'git'));
+symlinkSync('.git/config', join(root, 'config.txt'));
+symlinkSync('../.env', join(root, 'assets/linked-e5f6.css.gz'));
+symlinkSync('..2026_11_25.1', join(root, '..data'));
+symlinkSync('..data/mounted.txt', join(root, 'mounted.txt'));
+const gateway = forSuite(await startGateway({ env: { STATIC_DIR: root, CORS_ORIGINS: 'https://app.example' } }));
 /** Sends what it is told and nothing else: fetch resolves dots in paths, and adds headers of its own. */
-let client: Client;
-beforeAll(async () => {
-  const files: Record<string, string | Buffer> = {
-    'secret.txt': 'a secret',
-    'dist/index.html': page,
-    'dist/favicon.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>',
-    'dist/.env': 'a secret',
-    'dist/.git/config': 'a secret',
-    'dist/assets/page-a1b2.css': 'body { color: black }',
-    'dist/assets/linked-c3d4.css': 'body { color: white }',
-    'dist/assets/page-a1b2.js': script,
-    'dist/assets/page-a1b2.js.gz': gzipSync(script),
-    'dist/assets/page-a1b2.js.br': brotliCompressSync(script),
-    'dist/assets/linked-e5f6.css': 'body { color: white }',
-    'dist/..2026_11_25.1/mounted.txt': 'from a volume of Kubernetes',
-    'dist/graphql': 'not GraphQL',
-    'dist/mcp/index.html': 'not MCP',
-    'dist/metrics/index.html': 'not the metrics',
-  };
-  for (const name of ['dist/.git', 'dist/..2026_11_25.1', 'dist/assets', 'dist/mcp', 'dist/metrics']) {
-    mkdirSync(join(folder, name), { recursive: true });
-  }
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
-  symlinkSync('../secret.txt', join(root, 'outside.txt'));
-  symlinkSync('..', join(root, 'above'));
-  symlinkSync('../../secret.txt', join(root, 'assets/linked-c3d4.css.gz'));
-  symlinkSync('favicon.svg', join(root, 'icon.svg'));
-  symlinkSync('.env', join(root, 'env.txt'));
-  symlinkSync('../.env', join(root, 'assets/env.css'));
-  symlinkSync('.git', join(root, 'git'));
-  symlinkSync('.git/config', join(root, 'config.txt'));
-  symlinkSync('../.env', join(root, 'assets/linked-e5f6.css.gz'));
-  symlinkSync('..2026_11_25.1', join(root, '..data'));
-  symlinkSync('..data/mounted.txt', join(root, 'mounted.txt'));
-  gateway = await startGateway({ env: { STATIC_DIR: root, CORS_ORIGINS: 'https://app.example' } });
-  client = new Client(gateway.url);
-});
-afterAll(async () => {
-  await client.close();
-  await gateway.close();
-  rmSync(folder, { recursive: true });
-});
+const client = forSuite(new Client(gateway.url));
+
+afterAll(() => rmSync(folder, { recursive: true }));
 
 const get = (path: string, headers: Record<string, string> = {}) => fetch(`${gateway.url}${path}`, { headers });
 async function statusIfNot(path: string, etag: string): Promise<number> {

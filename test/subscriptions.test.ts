@@ -6,7 +6,6 @@ import { Topic } from '../src/data/polling/topic.js';
 import type { Identity } from '../src/http/authentication.js';
 import type { RequestState } from '../src/http/request-state.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
-import type { Sandbox } from '../src/sandbox/server.js';
 import type { Executor } from '../src/subscriptions/executor.js';
 import type { Operation } from '../src/subscriptions/operation.js';
 import { createSharedExecution, type Listener } from '../src/subscriptions/shared-execution.js';
@@ -31,17 +30,14 @@ const progress = {
 };
 const updates = { query: 'subscription { eventUpdates { kind cursor gap event { id title lastUpdated } } }' };
 
-let sandbox: Sandbox;
-let gateway: TestGateway;
 const open: Heard[] = [];
 const transports = { 'a WebSocket': overWebsocket, 'Server-Sent Events': overSse };
 
-beforeAll(async () => {
-  ({ sandbox, gateway } = await startOverSandbox({
-    service: { discoveryMs, now: () => new Date(time ?? Date.now()) },
-    env: { POLL_INTERVAL_MS: '200', CORS_ORIGINS: 'https://app.example' },
-  }));
+const { sandbox, gateway } = await startOverSandbox({
+  service: { discoveryMs, now: () => new Date(time ?? Date.now()) },
+  env: { POLL_INTERVAL_MS: '200', CORS_ORIGINS: 'https://app.example' },
 });
+
 afterAll(() => gateway.close());
 afterEach(async () => {
   for (const { stop } of open.splice(0)) stop();

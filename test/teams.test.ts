@@ -13,10 +13,8 @@ import { overWebsocket } from './support/streams.js';
 
 const bearer: Credential = { kind: 'bearer', secret: new Secret('the key') };
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'teams-'));
-});
+const folder = await mkdtemp(join(tmpdir(), 'teams-'));
+
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });

@@ -12,7 +12,7 @@ import type { Handler, Stage } from '../src/http/request-state.js';
 import { createRequestTelemetry } from '../src/http/request-telemetry.js';
 import { refuseUnreadable, safeHeaders } from '../src/http/web-safety.js';
 import { createProxyHeaders } from '../src/lib/network.js';
-import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { startSandbox } from '../src/sandbox/server.js';
 import { cleanups, forTest } from './support/cleanups.js';
 import {
   demoHeaders,
@@ -43,12 +43,9 @@ const foreign = [
 ];
 const document = JSON.stringify({ query: '{ events(first: 1) { totalCount } }' });
 
-let sandbox: Sandbox;
-let gateway: TestGateway;
-beforeAll(async () => {
-  const env = { CORS_ORIGINS: `${ours}, https://other.example`, TRUST_PROXY: 'true' };
-  ({ sandbox, gateway } = await startOverSandbox({ env }));
-});
+const env = { CORS_ORIGINS: `${ours}, https://other.example`, TRUST_PROXY: 'true' };
+const { sandbox, gateway } = await startOverSandbox({ env });
+
 afterAll(() => gateway.close());
 
 const post = (headers: Record<string, string>, body = document, at = gateway) =>

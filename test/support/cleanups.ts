@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach } from '@jest/globals';
+import { afterAll, afterEach } from '@jest/globals';
 
 /** What the test that runs has to undo; it is undone after it, the last first. */
 export const cleanups: (() => unknown)[] = [];
@@ -11,9 +11,28 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** Closes or stops what was started when the test has ended. @returns it */
-export function forTest<T extends { close(): unknown } | { stop(): unknown }>(started: T): T {
-  cleanups.push(() => ('close' in started ? started.close() : started.stop()));
+/** What all tests of the file have to undo at their end, the last first. */
+export const lastCleanups: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const cleanup of lastCleanups.splice(0).reverse()) await cleanup();
+});
+
+type Started = { close(): unknown } | { stop(): unknown } | { disconnect(): unknown };
+
+function end(started: Started): unknown {
+  if ('close' in started) return started.close();
+  return 'stop' in started ? started.stop() : started.disconnect();
+}
+
+/** Ends what was started after the test. @returns it */
+export function forTest<T extends Started>(started: T): T {
+  cleanups.push(() => end(started));
+  return started;
+}
+
+/** Ends what was started after all tests of the file. @returns it */
+export function forSuite<T extends Started>(started: T): T {
+  lastCleanups.push(() => end(started));
   return started;
 }
 

@@ -1,24 +1,13 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { Browser } from 'playwright-core';
+import { expect, test } from '@jest/globals';
 import { readExamples } from '../../src/http/graphiql/graphiql.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { launchChromium } from '../support/chromium.js';
-import { cleanups, forTest } from '../support/cleanups.js';
-import { demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
+import { cleanups, forSuite, forTest } from '../support/cleanups.js';
+import { demoHeaders, startGateway } from '../support/gateway.js';
 import { runAndRead, typeQuery, visitPage } from '../support/graphiql-page.js';
 
-let gateway: TestGateway;
-let browser: Browser;
-
-beforeAll(async () => {
-  gateway = await startGateway({ seams: { sandbox: { discoveryMs: 15_000 } } });
-  browser = await launchChromium();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await gateway.close();
-});
+const gateway = forSuite(await startGateway({ seams: { sandbox: { discoveryMs: 15_000 } } }));
+const browser = forSuite(await launchChromium());
 
 test('a query typed into GraphiQL gets its response from the gateway and from no other host', async () => {
   const { page, addresses, complaints } = await visitPage(browser, `${gateway.url}/graphql`);

@@ -1,21 +1,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { startSandbox } from '../../src/sandbox/server.js';
 import { postJson } from '../support/gateway.js';
-import { buildProgram, type Program, type Running } from '../support/program.js';
+import { buildProgram, type Running } from '../support/program.js';
 import { allRedisPlaces, type RedisPlace } from '../support/redis-cluster.js';
 import { overSse, rawSocket } from '../support/streams.js';
 import { until } from '../support/until.js';
 
 const query = 'subscription { jobProgress(marketId: 6) { finished jobs { progress } } }';
 
-let sandbox: Sandbox;
-let program: Program;
 let leaver: Running | undefined;
 
-beforeAll(async () => {
-  [sandbox, program] = await Promise.all([startSandbox(), buildProgram()]);
-});
+const [sandbox, program] = await Promise.all([startSandbox(), buildProgram()]);
+
 afterEach(() => leaver?.kill());
 afterAll(() => sandbox.close());
 

@@ -2,32 +2,27 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { hashOfKey } from '../../src/auth/credentials.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { forTest, listening, temporaryFolder } from '../support/cleanups.js';
+import { startSandbox } from '../../src/sandbox/server.js';
+import { forSuite, forTest, listening, temporaryFolder } from '../support/cleanups.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
-import { buildProgram, type Ended, type Program } from '../support/program.js';
-import { type RedisServer, startRedis } from '../support/redis.js';
+import { buildProgram, type Ended } from '../support/program.js';
+import { startRedis } from '../support/redis.js';
 
 /** The secrets of a rotation, and one that no gateway has. */
 const [old, next, foreign] = ['o', 'n', 'f'].map(letter => letter.repeat(40)) as [string, string, string];
 const headersOf = (name: string) => ({ 'x-api-key': `demo-key-${name}` });
 const [ours, theirs] = [headersOf('subscribed'), headersOf('markets-only')];
 
-let program: Program;
-let sandbox: Sandbox;
-let redisServer: RedisServer;
-let redis: Redis;
-beforeAll(async () => {
-  [program, sandbox, redisServer] = await Promise.all([buildProgram(), startSandbox(), startRedis()]);
-  redis = new Redis(redisServer.url);
-});
+const [program, sandbox, redisServer] = await Promise.all([buildProgram(), startSandbox(), startRedis()]);
+const redis = forSuite(new Redis(redisServer.url));
+
 afterAll(async () => {
-  redis.disconnect();
-  await Promise.all([sandbox.close(), redisServer.stop()]);
+  await sandbox.close();
+  await redisServer.stop();
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: what a forger may write

@@ -1,20 +1,18 @@
 import { gunzipSync } from 'node:zlib';
 import { makeExecutableSchema } from '@graphql-tools/schema';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { fastify } from 'fastify';
 import { graphql } from 'graphql';
 import { useServer } from 'graphql-ws/use/ws';
-import type { Browser } from 'playwright-core';
 import { WebSocketServer } from 'ws';
 import { registerGraphiql } from '../../src/http/graphiql/graphiql.js';
 import { safeHeaders } from '../../src/http/web-safety.js';
 import { launchChromium } from '../support/chromium.js';
+import { forSuite } from '../support/cleanups.js';
 import { openTab, queryEditor, runAndRead, tabsOf, typeQuery, visitPage } from '../support/graphiql-page.js';
 import { until } from '../support/until.js';
 
 const app = fastify();
-let origin: string;
-let browser: Browser;
 let asked: { apiKey: unknown; url: string }[] = [];
 const connected: unknown[] = [];
 
@@ -35,49 +33,44 @@ const schema = makeExecutableSchema({
   },
 });
 
-beforeAll(async () => {
-  app.addHook('onRequest', async (_, reply) => void reply.headers(safeHeaders));
-  registerGraphiql(app, {
-    tabs: [
-      { query: 'query Greet($name: String!) {\n  greeting(name: $name)\n}', variables: '{ "name": "</script>" }' },
-      { query: 'subscription Countdown {\n  countdown(from: 3)\n}' },
-      {
-        query: 'query Farewell {\n  greeting(name: "and good bye")\n}',
-        headers: '{ "x-api-key": "another-key" }',
-      },
-    ],
-    headers: { 'x-api-key': 'demo-key' },
-  });
-  app.route({
-    method: 'GET',
-    url: '/graphql',
-    handler: async () => ({ data: { from: 'the GraphQL route' } }),
-  });
-  app.post<{ Body: { query: string; variables?: Record<string, unknown>; operationName?: string } }>(
-    '/graphql',
-    async request => {
-      asked.push({ apiKey: request.headers['x-api-key'], url: request.url });
-      const { query: source, variables: variableValues, operationName } = request.body;
-      return graphql({ schema, source, variableValues, operationName });
-    },
-  );
-  useServer(
+app.addHook('onRequest', async (_, reply) => void reply.headers(safeHeaders));
+registerGraphiql(app, {
+  tabs: [
+    { query: 'query Greet($name: String!) {\n  greeting(name: $name)\n}', variables: '{ "name": "</script>" }' },
+    { query: 'subscription Countdown {\n  countdown(from: 3)\n}' },
     {
-      schema,
-      onConnect: ({ connectionParams }) => {
-        connected.push(connectionParams);
-      },
+      query: 'query Farewell {\n  greeting(name: "and good bye")\n}',
+      headers: '{ "x-api-key": "another-key" }',
     },
-    new WebSocketServer({ server: app.server, path: '/graphql' }),
-  );
-  origin = await app.listen({ host: '127.0.0.1', port: 0 });
-  browser = await launchChromium();
+  ],
+  headers: { 'x-api-key': 'demo-key' },
 });
+app.route({
+  method: 'GET',
+  url: '/graphql',
+  handler: async () => ({ data: { from: 'the GraphQL route' } }),
+});
+app.post<{ Body: { query: string; variables?: Record<string, unknown>; operationName?: string } }>(
+  '/graphql',
+  async request => {
+    asked.push({ apiKey: request.headers['x-api-key'], url: request.url });
+    const { query: source, variables: variableValues, operationName } = request.body;
+    return graphql({ schema, source, variableValues, operationName });
+  },
+);
+useServer(
+  {
+    schema,
+    onConnect: ({ connectionParams }) => {
+      connected.push(connectionParams);
+    },
+  },
+  new WebSocketServer({ server: app.server, path: '/graphql' }),
+);
+const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+const browser = forSuite(await launchChromium());
 
-afterAll(async () => {
-  await browser?.close();
-  await app.close();
-});
+afterAll(() => app.close());
 
 const visit = (path = '/graphql') => visitPage(browser, `${origin}${path}`);
 

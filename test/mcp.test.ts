@@ -10,7 +10,7 @@ import { Client as UndiciClient } from 'undici';
 import { hashOfKey } from '../src/auth/credentials.js';
 import { startSandbox } from '../src/sandbox/server.js';
 import { cleanups, forSuite, forTest, listening } from './support/cleanups.js';
-import { demoHeaders, startGateway } from './support/gateway.js';
+import { demoHeaders, postJson, startGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { connectMcp, connectOldMcp, modern, revisions, sendMcp, toolCall } from './support/mcp.js';
 import { counted } from './support/metrics.js';
@@ -776,8 +776,7 @@ describe('a request', () => {
   });
 
   test('that is no JSON is an error of JSON-RPC, too', async () => {
-    const headers = { 'content-type': 'application/json', ...demoHeaders };
-    const response = await fetch(`${gateway.url}/mcp`, { method: 'POST', headers, body: '{' });
+    const response = await postJson(`${gateway.url}/mcp`, '{');
     expect(await response.json()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32_700 } });
   });
 

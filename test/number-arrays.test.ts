@@ -371,12 +371,6 @@ describe('the JSON of a reply', () => {
     const text = JSON.stringify({ a: ['['.repeat(100), '\\', '"{', '\\\\"[{'.repeat(100)] });
     expect(read(reply(text), request)).toEqual(JSON.parse(text));
   });
-
-  test('has a text without what no one wanted', () => {
-    const text = `{"embeddings":[${'1,'.repeat(500)}1]}`;
-    expect(replyText(reply(text), request)).toBe(text);
-    expect(replyText(reply(text), { ...request, vectors: { member, wanted: false } })).toBe('{"embeddings":null}');
-  });
 });
 
 test('the memory of a large body is given back, also with that of one from the pool of Node', async () => {

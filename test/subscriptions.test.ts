@@ -12,7 +12,15 @@ import { createSharedExecution, type Listener } from '../src/subscriptions/share
 import { type SubscriptionBounds, Subscriptions } from '../src/subscriptions/subscriptions.js';
 import { WebSocketConnection } from '../src/subscriptions/websocket-connection.js';
 import { collectGarbage } from './support/collect-garbage.js';
-import { ask, demoHeaders, signedIn, startGateway, startOverSandbox, type TestGateway } from './support/gateway.js';
+import {
+  ask,
+  demoHeaders,
+  postJson,
+  signedIn,
+  startGateway,
+  startOverSandbox,
+  type TestGateway,
+} from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { get, post, rawConnection, toWebSocket } from './support/raw-http.js';
 import { type Heard, overSse, overWebsocket, rawSocket, startDiscovery } from './support/streams.js';
@@ -590,9 +598,11 @@ describe('Documents that are not known', () => {
     (path: string, accept: string, operation: string): Transport =>
     async headers =>
     async selection => {
-      const body = JSON.stringify({ query: `${operation} ${selection}` });
-      const all = { ...headers, accept, 'content-type': 'application/json' };
-      const response = await fetch(gateway.url + path, { method: 'POST', headers: all, body });
+      const response = await postJson(
+        gateway.url + path,
+        { query: `${operation} ${selection}` },
+        { ...headers, accept },
+      );
       expect(response.status).toBe(200);
       // A multipart response begins when the document has been read.
       await (operation === 'query' ? response.text() : response.body?.cancel());
@@ -712,10 +722,7 @@ describe('Limits', () => {
       return read.call(this, client, ...operation);
     });
     const accept = 'multipart/mixed;subscriptionSpec="1.0"';
-    const headers = { ...demoHeaders, accept, 'content-type': 'application/json' };
-    await expect(
-      fetch(`${strict.url}/graphql`, { method: 'POST', headers, body: JSON.stringify(unfinished) }),
-    ).rejects.toThrow();
+    await expect(postJson(`${strict.url}/graphql`, unfinished, { ...demoHeaders, accept })).rejects.toThrow();
     reading.mockRestore();
     expect([await status(), await status()]).toEqual([200, 429]);
   });
@@ -1055,9 +1062,8 @@ test('the poll asks the service, whatever is kept', async () => {
 test.each(['text/event-stream', 'application/json', 'multipart/mixed', 'image/png', undefined])(
   'a subscription sent to /graphql that accepts %s learns where subscriptions are served',
   async accept => {
-    const headers = { ...demoHeaders, 'content-type': 'application/json', ...(accept && { accept }) };
-    const body = JSON.stringify({ query: 'subscription { eventUpdates { cursor } }' });
-    const answer = await fetch(`${gateway.url}/graphql`, { method: 'POST', headers, body });
+    const query = 'subscription { eventUpdates { cursor } }';
+    const answer = await postJson(`${gateway.url}/graphql`, { query }, { ...demoHeaders, ...(accept && { accept }) });
     const { errors } = JSON.parse(await answer.text());
     expect([answer.status, errors[0].extensions.code]).toEqual([400, 'BAD_REQUEST']);
     expect(errors[0].message).toMatch(/WebSocket.*multipart.*\/graphql,.*Server-Sent Events at \/graphql\/stream$/);

@@ -7,8 +7,6 @@ export type RedisValue = string | number | null | Error | readonly RedisValue[];
 /** A server that speaks the protocol of Redis and answers what a test says. */
 export interface FakeRedis {
   readonly url: string;
-  /** The commands so far, each with its arguments. */
-  readonly commands: readonly (readonly string[])[];
   close(): void;
 }
 
@@ -20,7 +18,6 @@ export async function startFakeRedis(
   answer: (command: readonly string[]) => RedisValue,
   state = 'redis_version:7.0.0\r\nloading:0\r\n',
 ): Promise<FakeRedis> {
-  const commands: string[][] = [];
   const sockets = new Set<Socket>();
   const server = createServer(socket => {
     sockets.add(socket);
@@ -33,7 +30,6 @@ export async function startFakeRedis(
         unread = unread.subarray(read.end);
         const [name = ''] = read.command;
         const isIntroduction = /^(info|client|hello|select|unlink)$/i.test(name);
-        if (!isIntroduction) commands.push(read.command);
         socket.write(encoded(isIntroduction ? (/^info$/i.test(name) ? state : 'OK') : answer(read.command)));
       }
     });
@@ -41,7 +37,6 @@ export async function startFakeRedis(
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
     url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    commands,
     close() {
       server.close();
       for (const socket of sockets) socket.destroy();

@@ -30,15 +30,9 @@ export async function startWithHeld(paths: RegExp, env: Record<string, string> =
     response.once('close', () => (ended += 1));
     void opened.then(status => (status === 200 ? forward() : reply(response, status, { detail: 'secret' })));
   });
-  const gateway = await startGateway({
-    env: {
-      ...addressesOn(proxy.origin),
-      ...env,
-    },
-  });
+  const gateway = await startGateway({ env: { ...addressesOn(proxy.origin), ...env } });
   return {
     gateway,
-    proxy,
     open: (status?: number) => open(status),
     held: () => held,
     ended: () => ended,

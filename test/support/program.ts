@@ -15,7 +15,6 @@ export interface Ended {
 
 /** A run of the program, as far as it has come. */
 export interface Launched {
-  readonly pid: number | undefined;
   /** Sends it a signal. */
   signal(name: NodeJS.Signals): void;
   /** What it has written so far. */
@@ -71,7 +70,6 @@ export async function buildProgram(within: readonly string[] = []): Promise<Prog
     });
     const ended = once(child, 'close').then(([exitCode]): Ended => ({ code: exitCode, ...written }));
     const launched: Launched = {
-      pid: child.pid,
       ended,
       signal: name => void child.kill(name),
       stdout: () => written.stdout,

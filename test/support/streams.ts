@@ -66,10 +66,10 @@ function heard(subscribe: (sink: Sink) => () => void): Heard {
 /** A bare socket of the protocol, for what no well-behaved client does. */
 export function rawSocket(
   url: string,
-  options: { headers?: Record<string, string>; path?: string; protocol?: string | string[] } = {},
+  options: { headers?: Record<string, string>; protocol?: string | string[] } = {},
 ) {
-  const { headers = {}, path = '/graphql', protocol = 'graphql-transport-ws' } = options;
-  const socket = new WebSocket(`${url.replace('http', 'ws')}${path}`, protocol, { headers });
+  const { headers = {}, protocol = 'graphql-transport-ws' } = options;
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, protocol, { headers });
   // biome-ignore lint/suspicious/noExplicitAny: a message's content is what the test is about to find out
   const messages: any[] = [];
   socket.on('message', data => messages.push(JSON.parse(String(data))));
@@ -96,7 +96,6 @@ export function rawSocket(
     closed,
     opened,
     send,
-    failure: () => failure,
     /** Opens, introduces itself and waits for the acknowledgement. */
     async introduce(payload: unknown = demoHeaders) {
       await opened();

@@ -406,14 +406,6 @@ describe('a credential', () => {
     const { data, errors } = await ask(`${gateway.url}/graphql`, '{ __typename market(id: 1) { id } }', {}, {});
     expect({ data, errors }).toEqual({ data: { __typename: 'Query', market: { id: '1' } } });
   });
-
-  test('that is missing leads to UNAUTHENTICATED without an upstream call', async () => {
-    const { status, data, errors } = await send({});
-    expect(status).toBe(200);
-    expect(data).toEqual({ viewer: null, events: null });
-    expect(errors?.map(({ path, extensions }) => [path, extensions.code])).toEqual([[['events'], 'UNAUTHENTICATED']]);
-    expect(service.calls).toEqual([]);
-  });
 });
 
 test.each([

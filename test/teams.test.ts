@@ -165,16 +165,6 @@ describe('the limits of a teams file', () => {
     }));
 });
 
-test('without a teams file, each key is a team of its own and its admin', () => {
-  const teams = createTeams(undefined);
-  expect(teams.teamOf(apiKey('the key'))).toEqual(teams.teamOf(apiKey('the key')));
-  expect(teams.isAdmin(apiKey('the key'))).toBe(true);
-  expect([user('ada@team.example'), bearer].map(other => [teams.teamOf(other), teams.isAdmin(other)])).toEqual([
-    [null, false],
-    [null, false],
-  ]);
-});
-
 /** Found by a search of 36 million keys: their SHA-256 hashes share the first 48 bits. */
 const [oneKey, otherKey] = ['key-6efa4008a328', 'key-55c07b987079'] as const;
 

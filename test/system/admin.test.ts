@@ -5,21 +5,19 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { cleanups, forTest } from '../support/cleanups.js';
 import { postJson } from '../support/gateway.js';
-import { buildProgram, type Program, type Running } from '../support/program.js';
+import { buildProgram, type Running } from '../support/program.js';
 import { get, post, rawConnection } from '../support/raw-http.js';
 import { startRedis } from '../support/redis.js';
 import { until } from '../support/until.js';
 
-let program: Program;
 let running: Running | undefined;
-beforeAll(async () => {
-  program = await buildProgram();
-});
+const program = await buildProgram();
+
 afterEach(async () => {
   await running?.kill();
   running = undefined;

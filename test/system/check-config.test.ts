@@ -1,19 +1,16 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { forTest } from '../support/cleanups.js';
-import { buildProgram, type Program } from '../support/program.js';
+import { buildProgram } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
 import { wrongEnvironment } from '../support/wrong-environment.js';
 
-let program: Program;
-let folder: string;
-beforeAll(async () => {
-  program = await buildProgram();
-  folder = await mkdtemp(join(tmpdir(), 'check-config-'));
-});
+const program = await buildProgram();
+const folder = await mkdtemp(join(tmpdir(), 'check-config-'));
+
 afterAll(() => rm(folder, { recursive: true }));
 
 const check = (env: Record<string, string>, ...args: string[]) => program.run(env, 'check-config.js', args);

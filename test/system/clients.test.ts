@@ -14,9 +14,9 @@ import WebSocket from 'ws';
 import { createUrqlClient, keys, possibleTypes } from '../../examples/clients/src/urql.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { createSchema } from '../../src/schema.js';
-import { cleanups } from '../support/cleanups.js';
-import { demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
-import { reply, type StubService, startStubService } from '../support/stub-service.js';
+import { cleanups, forSuite } from '../support/cleanups.js';
+import { demoHeaders, startGateway } from '../support/gateway.js';
+import { reply, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
 
 /** The service numbers the topics, groups, jobs and companies of each market from the start. */
@@ -45,31 +45,27 @@ const shown = (market: string) => ({
 const schema = createSchema();
 const objectTypes = Object.values(schema.getTypeMap()).filter(isObjectType);
 
-let stub: StubService;
-let gateway: TestGateway;
-let folder = '';
-beforeAll(async () => {
-  stub = await startStubService((request, response) => {
+const stub = forSuite(
+  await startStubService((request, response) => {
     const [, market = '', list = ''] = /\/(\d+)\/(\w+)$/.exec(request.url ?? '') ?? [];
     const body = bodies[list];
     reply(response, body ? 200 : 404, body?.(market));
-  });
-  gateway = await startGateway({
+  }),
+);
+const gateway = forSuite(
+  await startGateway({
     env: { UPSTREAM_BASE_URL: stub.origin, UPSTREAM_API_URL: stub.origin, UPSTREAM_DEV_URL: stub.origin },
-  });
-  folder = await mkdtemp(join(tmpdir(), 'relay-'));
-  await compileForRelay(
-    folder,
-    'javascript',
-    `graphql\`query identityMarketQuery($id: ID!) { market(id: $id) { ${selection} } }\`;
+  }),
+);
+const folder = await mkdtemp(join(tmpdir(), 'relay-'));
+await compileForRelay(
+  folder,
+  'javascript',
+  `graphql\`query identityMarketQuery($id: ID!) { market(id: $id) { ${selection} } }\`;
      graphql\`fragment identity_company on Company @refetchable(queryName: "identityCompanyRefetchQuery") { name domain }\`;`,
-  );
-});
-afterAll(async () => {
-  await gateway.close();
-  await stub.close();
-  await rm(folder, { recursive: true });
-});
+);
+
+afterAll(() => rm(folder, { recursive: true }));
 
 test('a Relay store keeps two markets apart, and refetches a company by its nodeId', async () => {
   const { Environment, Network, RecordSource, Store, fetchQuery } = relay;

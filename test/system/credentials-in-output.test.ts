@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { startSandbox } from '../../src/sandbox/server.js';
 import { addressesOn, ask, postJson } from '../support/gateway.js';
-import { buildProgram, type Program } from '../support/program.js';
+import { buildProgram } from '../support/program.js';
 import { allRedisPlaces } from '../support/redis-cluster.js';
 
-let sandbox: Sandbox;
-let program: Program;
-let everyRead: string;
-beforeAll(async () => {
-  [sandbox, program] = await Promise.all([startSandbox(), buildProgram()]);
-  everyRead = `{
+const [sandbox, program] = await Promise.all([startSandbox(), buildProgram()]);
+const everyRead = `{
     events(first: 3) { nodes { title vectorIndex { embeddings } references { observation { title } } } }
     observation(id: "${sandbox.data.events[0]?.references[0]?._id}") { title content }
     suggestMarkets(keyword: "a")
@@ -19,7 +15,7 @@ beforeAll(async () => {
       jobs { workflowName } searchCriteria { userPrompt } searchCriteriaHistory { userPrompt }
     }
   }`;
-});
+
 afterAll(() => sandbox.close());
 
 /** Every key and value, as one text. */

@@ -2,37 +2,31 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { startSandbox } from '../../src/sandbox/server.js';
+import { forSuite } from '../support/cleanups.js';
 import { addressesOn, demoHeaders, signedIn } from '../support/gateway.js';
 import { modern, toolCall } from '../support/mcp.js';
 import { counted } from '../support/metrics.js';
-import { buildProgram, type Running } from '../support/program.js';
+import { buildProgram } from '../support/program.js';
 import { get, post, toWebSocket } from '../support/raw-http.js';
 import { sharedRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
 
+const sandbox = forSuite(await startSandbox());
 // A process of its own: its event loop must not wait for that of the clients.
-let gateway: Running;
-let admin: string;
-let sandbox: Sandbox;
+const gateway = await (await buildProgram()).start({
+  ...addressesOn(sandbox.origin),
+  REDIS_URL: sharedRedisUrl(),
+  ADMIN_PORT: '0',
+  SESSION_SECRET: 'a secret of the test with 32 characters',
+  MCP_OPERATIONS: resolve('operations'),
+  TRUST_PROXY: '10.0.0.0/8',
+});
+const admin =
+  /^Probes and metrics: (.*)\/metrics$/m.exec(gateway.stdout())?.[1]?.replace('localhost', '127.0.0.1') ?? '';
 
-beforeAll(async () => {
-  sandbox = await startSandbox();
-  gateway = await (await buildProgram()).start({
-    ...addressesOn(sandbox.origin),
-    REDIS_URL: sharedRedisUrl(),
-    ADMIN_PORT: '0',
-    SESSION_SECRET: 'a secret of the test with 32 characters',
-    MCP_OPERATIONS: resolve('operations'),
-    TRUST_PROXY: '10.0.0.0/8',
-  });
-  admin = /^Probes and metrics: (.*)\/metrics$/m.exec(gateway.stdout())?.[1]?.replace('localhost', '127.0.0.1') ?? '';
-});
-afterAll(async () => {
-  await gateway.kill();
-  await sandbox.close();
-});
+afterAll(() => gateway.kill());
 
 /** Sends a request on many connections, each of which is reset zero to three milliseconds later. */
 async function hangUpEarly(request: string, connections = 150): Promise<void> {

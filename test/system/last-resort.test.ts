@@ -1,24 +1,20 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { ask } from '../support/gateway.js';
-import { buildProgram, type Program, type Running } from '../support/program.js';
-import { type RedisServer, startRedis } from '../support/redis.js';
-import { reply, type StubService, startStubService } from '../support/stub-service.js';
+import { buildProgram, type Running } from '../support/program.js';
+import { startRedis } from '../support/redis.js';
+import { reply, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
 
-let program: Program;
-let server: RedisServer;
-let service: StubService;
 let gateway: Running;
 
-beforeAll(async () => {
-  [program, server, service] = await Promise.all([
-    buildProgram(),
-    startRedis(),
-    startStubService((_, response) => reply(response, 200)),
-  ]);
-});
+const [program, server, service] = await Promise.all([
+  buildProgram(),
+  startRedis(),
+  startStubService((_, response) => reply(response, 200)),
+]);
+
 afterEach(() => gateway?.kill());
 afterAll(() => Promise.all([server.stop(), service.close()]));
 

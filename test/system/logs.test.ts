@@ -5,14 +5,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { cleanups } from '../support/cleanups.js';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { cleanups, forSuite } from '../support/cleanups.js';
 import { freeAddress } from '../support/free-address.js';
 import { ask } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
-import { buildProgram, type Program, type Running } from '../support/program.js';
+import { buildProgram } from '../support/program.js';
 import { overWebsocket, rawSocket } from '../support/streams.js';
-import { noEvents, reply, type StubService, startStubService } from '../support/stub-service.js';
+import { noEvents, reply, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
 
 /** A gateway with a fault: it breaks over one address. */
@@ -24,32 +24,27 @@ const faulty = `
   };
 `;
 
-let data: string;
-let service: StubService;
-let program: Program;
-let running: Running;
 const sent: IncomingHttpHeaders[] = [];
 
-beforeAll(async () => {
-  service = await startStubService(({ headers }, response) => {
+const service = forSuite(
+  await startStubService(({ headers }, response) => {
     sent.push(headers);
     reply(response, 200, noEvents);
-  });
-  data = await mkdtemp(join(tmpdir(), 'logs-'));
-  program = await buildProgram();
-  running = await program.start({
+  }),
+);
+const data = await mkdtemp(join(tmpdir(), 'logs-'));
+const program = await buildProgram();
+const running = forSuite(
+  await program.start({
     UPSTREAM_BASE_URL: service.origin,
     LOG_LEVEL: 'info',
     TRUST_PROXY: '127.0.0.1',
     DATA_DIR: data,
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(faulty)}`,
-  });
-});
-afterAll(async () => {
-  await running?.stop();
-  await service.close();
-  await rm(data, { recursive: true });
-});
+  }),
+);
+
+afterAll(() => rm(data, { recursive: true }));
 beforeEach(() => {
   sent.length = 0;
 });

@@ -1,37 +1,37 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Secret } from '../../src/config/values.js';
 import { createSigner } from '../../src/data/signer.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { startSandbox } from '../../src/sandbox/server.js';
+import { forSuite } from '../support/cleanups.js';
 import { ask } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
-import { buildProgram, type Program, type Running } from '../support/program.js';
-import { type RedisServer, startRedis } from '../support/redis.js';
+import { buildProgram } from '../support/program.js';
+import { startRedis } from '../support/redis.js';
 import { type Heard, overSse, startDiscovery } from '../support/streams.js';
 import { until } from '../support/until.js';
 
-let sandbox: Sandbox;
-let server: RedisServer;
-let redis: Redis;
-let program: Program;
-let gateway: Running;
 let heard: Heard | undefined;
 
-beforeAll(async () => {
-  [sandbox, server, program] = await Promise.all([startSandbox({ discoveryMs: 4_000 }), startRedis(), buildProgram()]);
-  redis = new Redis(server.url);
-  gateway = await program.start({
-    UPSTREAM_BASE_URL: sandbox.origin,
-    REDIS_URL: server.url,
-    SESSION_SECRET: secret,
-    POLL_INTERVAL_MS: '300',
-  });
+const secret = 's'.repeat(32);
+const [sandbox, server, program] = await Promise.all([
+  startSandbox({ discoveryMs: 4_000 }),
+  startRedis(),
+  buildProgram(),
+]);
+const redis = forSuite(new Redis(server.url));
+const gateway = await program.start({
+  UPSTREAM_BASE_URL: sandbox.origin,
+  REDIS_URL: server.url,
+  SESSION_SECRET: secret,
+  POLL_INTERVAL_MS: '300',
 });
+
 afterEach(() => heard?.stop());
 afterAll(async () => {
   await gateway?.kill();
-  redis.disconnect();
-  await Promise.all([sandbox.close(), server.stop()]);
+  await sandbox.close();
+  await server.stop();
 });
 
 const place = { generation: 'any', order: 8e15 };
@@ -55,7 +55,6 @@ const unsigned = [
   `{"generation":"any","order":8e15,"kind":"state","observedAt":1,"state":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
 ];
 
-const secret = 's'.repeat(32);
 const signer = createSigner([new Secret(secret)]);
 
 const total = () => counted(gateway.url, 'gateway_redis_malformed_total');

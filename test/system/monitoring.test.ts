@@ -8,15 +8,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { isDeepStrictEqual, promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { parse } from 'yaml';
 import { createReceiver } from '../../src/receiver/server.js';
+import { forSuite } from '../support/cleanups.js';
 import { freeAddress } from '../support/free-address.js';
-import { postJson, startGateway, type TestGateway } from '../support/gateway.js';
+import { postJson, startGateway } from '../support/gateway.js';
 import { follow } from '../support/guide.js';
-import { type Prometheus, startPrometheus } from '../support/prometheus.js';
-import { type RedisServer, startRedis } from '../support/redis.js';
+import { startPrometheus } from '../support/prometheus.js';
+import { startRedis } from '../support/redis.js';
 import { overSse } from '../support/streams.js';
 import { until } from '../support/until.js';
 
@@ -103,25 +104,16 @@ const hiddenByAlertmanager = (fired: Record<string, string>[]) =>
     return (await read()).filter(({ status }) => status.inhibitedBy.length > 0).map(({ labels }) => labels);
   });
 
-let redis: RedisServer;
-let gateway: TestGateway;
 /** What a gateway exposes that has answered nothing yet. */
-let metrics = '';
-let prometheus: Prometheus;
-beforeAll(async () => {
-  redis = await startRedis();
-  gateway = await startGateway({
+const redis = forSuite(await startRedis());
+const gateway = forSuite(
+  await startGateway({
     redisUrl: redis.url,
     env: { EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true', RESPONSE_CACHE: 'true' },
-  });
-  metrics = await (await fetch(`${gateway.url}/metrics`)).text();
-  prometheus = await startPrometheus(gateway.url);
-});
-afterAll(async () => {
-  await prometheus.stop();
-  await gateway.close();
-  await redis.stop();
-});
+  }),
+);
+const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+const prometheus = forSuite(await startPrometheus(gateway.url));
 
 test('the dashboard and the alerts use only metrics that a gateway exposes from its start', () => {
   const known = [...metrics.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { hashOfKey } from '../../src/auth/credentials.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { startSandbox } from '../../src/sandbox/server.js';
 import { freeAddress } from '../support/free-address.js';
 import { addressesOn, demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
-import { buildProgram, type Program } from '../support/program.js';
+import { buildProgram } from '../support/program.js';
 import { allRedisPlaces, type RedisPlace } from '../support/redis-cluster.js';
 import { until } from '../support/until.js';
 
@@ -11,11 +11,8 @@ const secret = 'a secret that all gateways of these tests share';
 /** Of a credential that may not read events. */
 const otherHeaders = { 'x-api-key': 'demo-key-markets-only' };
 
-let program: Program;
-let sandbox: Sandbox;
-beforeAll(async () => {
-  [program, sandbox] = await Promise.all([buildProgram(), startSandbox()]);
-});
+const [program, sandbox] = await Promise.all([buildProgram(), startSandbox()]);
+
 afterAll(() => sandbox.close());
 
 const purgeScript = 'data/cache/purge-command.js';

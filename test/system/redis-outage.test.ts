@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { cleanups, forTest } from '../support/cleanups.js';
+import { beforeEach, expect, test } from '@jest/globals';
+import { startSandbox } from '../../src/sandbox/server.js';
+import { cleanups, forSuite, forTest } from '../support/cleanups.js';
 import type { TestGateway } from '../support/gateway.js';
 import { market, recordCallsOf, startPair } from '../support/market-pair.js';
 import { moves } from '../support/moving-redis.js';
 import { until } from '../support/until.js';
 
-let sandbox: Sandbox;
 let one: TestGateway;
 let other: TestGateway;
-beforeAll(async () => {
-  sandbox = await startSandbox({ publishMs: 60_000 });
-});
-afterAll(() => sandbox.close());
+const sandbox = forSuite(await startSandbox({ publishMs: 60_000 }));
+
 beforeEach(() => sandbox.reset());
 
 const recordCalls = () => recordCallsOf(sandbox);

@@ -1,46 +1,41 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import * as stable from '@opentelemetry/semantic-conventions';
 import * as incubating from '@opentelemetry/semantic-conventions/incubating';
 import { Redis } from 'ioredis';
-import { type CollectedSpan, type Collector, startCollector } from '../support/collector.js';
+import { forSuite } from '../support/cleanups.js';
+import { type CollectedSpan, startCollector } from '../support/collector.js';
 import { ask, postJson } from '../support/gateway.js';
-import { buildProgram, type Program, type Running } from '../support/program.js';
+import { buildProgram } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
 import { overWebsocket } from '../support/streams.js';
-import { noEvents, reply, type StubService, startStubService } from '../support/stub-service.js';
+import { noEvents, reply, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
 
-let service: StubService;
-let collector: Collector;
-let program: Program;
-let running: Running;
 const sent: IncomingHttpHeaders[] = [];
-let spans: CollectedSpan[];
 const named = (name: string) => spans.find(span => span.name === name);
 
-beforeAll(async () => {
-  service = await startStubService(({ headers }, response) => {
+const service = forSuite(
+  await startStubService(({ headers }, response) => {
     sent.push(headers);
     reply(response, 200, noEvents);
-  });
-  collector = await startCollector();
-  spans = collector.spans;
-  program = await buildProgram();
-  running = await program.start({
+  }),
+);
+const collector = forSuite(await startCollector());
+const spans = collector.spans;
+const program = await buildProgram();
+const running = forSuite(
+  await program.start({
     UPSTREAM_BASE_URL: service.origin,
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
     OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
     OTEL_BSP_SCHEDULE_DELAY: '50',
     LOG_LEVEL: 'info',
-  });
-});
-afterAll(async () => {
-  await running?.stop();
-  await Promise.all([service.close(), collector.close()]);
-});
+  }),
+);
+
 beforeEach(() => {
   sent.length = 0;
   spans.length = 0;

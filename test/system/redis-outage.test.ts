@@ -1,9 +1,12 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { cleanups, forSuite, forTest } from '../support/cleanups.js';
-import type { TestGateway } from '../support/gateway.js';
-import { market, recordCallsOf, startPair } from '../support/market-pair.js';
+import { addressesOn, ask, type TestGateway } from '../support/gateway.js';
+import { market, publishMarket, recordCallsOf, startPair } from '../support/market-pair.js';
 import { moves } from '../support/moving-redis.js';
+import { buildProgram } from '../support/program.js';
+import { startRedis } from '../support/redis.js';
+import { reply, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
 
 let one: TestGateway;
@@ -13,6 +16,31 @@ const sandbox = forSuite(await startSandbox({ publishMs: 60_000 }));
 beforeEach(() => sandbox.reset());
 
 const recordCalls = () => recordCallsOf(sandbox);
+
+test('after a gateway was killed in the middle of a write, no other one answers from before it', async () => {
+  let name = 'before';
+  const service = await startStubService(({ method }, response) => {
+    if (method === 'GET') reply(response, 200, { id: Number(market), name });
+    // The answer never comes.
+    else name = 'after';
+  });
+  forTest(service);
+  const [redis, program] = await Promise.all([startRedis(), buildProgram()]);
+  forTest(redis);
+  const settings = { ...addressesOn(service.origin), REDIS_URL: redis.url, SESSION_SECRET: 's'.repeat(32) };
+  const [killed, survivor] = await Promise.all([program.start(settings), program.start(settings)]);
+  for (const { kill } of [killed, survivor]) cleanups.push(kill);
+  const answerOf = async ({ url }: { url: string }, text: string) =>
+    (await ask(`${url}/graphql`, text, {}, { 'x-api-key': 'k' })).data;
+  const read = `{ market(id: ${market}) { name } }`;
+  for (const gateway of [killed, survivor])
+    expect(await answerOf(gateway, read)).toEqual({ market: { name: 'before' } });
+  const writing = expect(answerOf(killed, publishMarket)).rejects.toThrow();
+  await until(() => name === 'after');
+  await killed.kill();
+  await writing;
+  expect(await answerOf(survivor, read)).toEqual({ market: { name: 'after' } });
+});
 
 test.each(moves)(
   'while a primary of Redis is %s, each read is fresh after a write, and soon Redis is used again',

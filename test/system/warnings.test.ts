@@ -172,6 +172,9 @@ async function startedAlone(env: Record<string, string>) {
   return { url: running.url, ...messagesOf(running.stderr) };
 }
 
+/** On a busy machine, Redis may answer later than a gateway waits for it. */
+const inTime = (warnings: readonly string[]) => warnings.filter(line => !line.includes('(TIMEOUT)'));
+
 test('warns once of a wrong Redis password, without it, and once of rate limits that are not shared', async () => {
   const redis = forTest(await startRedis({ args: ['--requirepass', 'the-right-one'] }));
   const service = forTest(await startStubService((_, response) => reply(response, 200, {})));
@@ -182,7 +185,7 @@ test('warns once of a wrong Redis password, without it, and once of rate limits 
   await ask(`${gateway.url}/graphql`, '{ viewer { authentication } }');
   await until(async () => (await counted(gateway.url, 'gateway_redis_faults_total', { command: 'connect' })) >= 3);
   expect(await counted(gateway.url, 'gateway_rate_limit_unenforced_total')).toBeGreaterThan(0);
-  expect(gateway.warnings()).toEqual([
+  expect(inTime(gateway.warnings())).toEqual([
     'REDIS_URL: the user or the password is wrong (WRONGPASS); until Redis is there, nothing is shared and exports are refused. Correct them in the address',
     'Rate limits: not shared, because Redis fails: each gateway allows every client the whole limit',
   ]);
@@ -274,7 +277,7 @@ test('a Redis that is still reading its data, or has no INFO, is called so', asy
   ] as const) {
     const gateway = await started({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL: url });
     await until(async () => (await counted(gateway.url, 'gateway_redis_faults_total', { command: 'connect' })) >= 2);
-    expect(gateway.warnings()).toEqual([expect.stringContaining(`REDIS_URL: ${words}; until Redis is there,`)]);
+    expect(inTime(gateway.warnings())).toEqual([expect.stringContaining(`REDIS_URL: ${words}; until Redis is there,`)]);
   }
 });
 
@@ -309,11 +312,14 @@ test.each([
   const client = new Redis(redis.url);
   cleanups.push(() => client.disconnect());
   await client.call(...(command as [string, ...string[]]));
-  for (const first of [1, 2]) {
-    await ask(`${gateway.url}/graphql`, `{ market(id: ${first}) { name } }`);
-  }
-  await until(() => gateway.warnings().length > 0);
-  expect(gateway.warnings()).toEqual([
+  const warnings = () => inTime(gateway.warnings());
+  let asked = 0;
+  await until(async () => {
+    asked += 1;
+    await ask(`${gateway.url}/graphql`, `{ market(id: ${asked}) { name } }`);
+    return asked > 1 && warnings().length > 0;
+  });
+  expect(warnings()).toEqual([
     `REDIS_URL: ${words}; until commands succeed again, less is shared and exports may be refused. ${advice}`,
   ]);
 });

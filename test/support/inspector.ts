@@ -16,7 +16,7 @@ export interface Inspector {
   /**
    * The longest time that its event loop was held up while something was done, in milliseconds: by the clock, or by the processor's time of
    * the whole process where that is less, since other processes take their part of the clock. Without what the operating system took to give
-   * it fresh memory, which is 0.3 microseconds a page on one machine and 16 on another.
+   * it fresh memory, which is up to the machine: on some, 16 microseconds a page.
    */
   maxBlock(work: () => Promise<unknown>): Promise<number>;
   /** How many times as long a fixed task takes now as on the machine that the bounds of tests are stated for, by the processor's time; at least 1. */

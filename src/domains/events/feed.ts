@@ -83,16 +83,18 @@ function createPollTurns(acceptedScopes: Pick<AcceptedScopes, 'turnOf'>) {
     poll: (read: ReadBetween) => Promise<T>,
   ): Promise<{ readonly found: T; readonly hadPages: boolean }> => {
     const within = async (bulkhead: Bulkhead) => {
-      let hadPages = false;
       await enter(bulkhead, acceptedScopes.turnOf(scope), signal);
-      const counting: ReadBetween = async (page, ...range) => {
-        hadPages ||= page > 1;
-        if (hadPages && bulkhead === short) throw isLonger;
-        return read(page, ...range);
-      };
-      return poll(counting)
-        .then(found => ({ found, hadPages }))
-        .finally(() => bulkhead.leave());
+      let hadPages = false;
+      try {
+        const found = await poll(async (page, ...range) => {
+          hadPages ||= page > 1;
+          if (hadPages && bulkhead === short) throw isLonger;
+          return read(page, ...range);
+        });
+        return { found, hadPages };
+      } finally {
+        bulkhead.leave();
+      }
     };
     if (isLong) return within(long);
     return within(short).catch(error => {

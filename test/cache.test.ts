@@ -24,6 +24,7 @@ import {
   UpstreamUnavailable,
 } from '../src/errors.js';
 import type { Telemetry } from '../src/observability/telemetry.js';
+import { cleanups, forTest } from './support/cleanups.js';
 import { startNetwork } from './support/network.mjs';
 import { sharedRedisUrl, startRedis } from './support/redis.js';
 import { isClusterRun, type RedisPlace, startCluster } from './support/redis-cluster.js';
@@ -32,10 +33,8 @@ import { silentTelemetry } from './support/silent-telemetry.js';
 import { block, countTurns } from './support/turns.js';
 import { until } from './support/until.js';
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
+afterEach(() => {
   jest.restoreAllMocks();
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
 /** A look-up before it is known for whom, and how its source loads it. */
@@ -379,8 +378,7 @@ describe('the memory tier', () => {
 
 describe('Redis', () => {
   async function ownRedis(args: string[] = []) {
-    const server = await startRedis({ args });
-    cleanups.push(() => server.stop());
+    const server = forTest(await startRedis({ args }));
     const redis = await connected(server.url);
     const admin = new Redis(server.url, { retryStrategy: () => 20, disconnectTimeout: 50 });
     admin.on('error', () => {});
@@ -477,8 +475,7 @@ describe('Redis', () => {
 
   test('is read and written in parts that arrive in time, over a link of 100 Mbit/s', async () => {
     const { admin, server } = await ownRedis();
-    const network = await startNetwork(() => server.port, 12_500_000);
-    cleanups.push(network.close);
+    const network = forTest(await startNetwork(() => server.port, 12_500_000));
     const url = network.url.replace('http', 'redis');
     const [one, other] = [await connected(url), await connected(url)];
     const [scope, { lookup }] = [someScope(), sourceOf()];
@@ -694,8 +691,7 @@ describe('Redis', () => {
 
   /** A process with a connection of its own to a server, which can be cut. */
   async function processWithNetwork({ port }: { port: number }) {
-    const network = await startNetwork(() => port);
-    cleanups.push(() => network.close());
+    const network = forTest(await startNetwork(() => port));
     const redis = await connected(network.url.replace('http', 'redis'));
     return { network, cache: cacheOver(redis) };
   }

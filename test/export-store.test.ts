@@ -15,7 +15,7 @@ import { earlierExport, recentExports, withEndpoint, withExport } from '../src/d
 import { createTeamStore, type TeamStore, type TextStore } from '../src/domains/exports/team-store.js';
 import { timeNow } from '../src/lib/clock.js';
 import { iso } from '../src/lib/time.js';
-import { cleanups, forTest, temporaryFolder } from './support/cleanups.js';
+import { forTest, temporaryFolder } from './support/cleanups.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { startNetwork } from './support/network.mjs';
 import { startRedis } from './support/redis.js';
@@ -68,8 +68,7 @@ const ended = (change: Partial<ExportRecord> = {}) => record({ outcome: failed, 
 const ago = (milliseconds: number) => iso(timeNow() - milliseconds);
 
 async function redisAt(...urls: readonly string[]) {
-  const client = connectRedis(urls, () => {});
-  cleanups.push(() => client.disconnect());
+  const client = forTest(connectRedis(urls, () => {}));
   // Megabytes take long on a busy machine.
   const allowTime = (node: Redis) => Object.assign(node.options, { commandTimeout: 10_000 });
   if (client instanceof Redis) allowTime(client);
@@ -344,8 +343,7 @@ describe.each(redisPlaces)('the export store in %s', name => {
 test('4 MB of exports of a team can be read, changed and made smaller over a link on which that takes longer than other commands may', async () => {
   const server = forTest(await startRedis());
   const link = forTest(await startNetwork(() => server.port, 8_000_000));
-  const redis = connectRedis([link.url.replace('http:', 'redis:')], () => {}, patient);
-  cleanups.push(() => redis.disconnect());
+  const redis = forTest(connectRedis([link.url.replace('http:', 'redis:')], () => {}, patient));
   await until(() => redis.status === 'ready');
   const store = createRedisStore(redis, silentTelemetry);
   const name = store.nameOf(team);

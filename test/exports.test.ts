@@ -1586,8 +1586,7 @@ describe('the record of exports', () => {
   test('is read once for all fields of an operation that ask for it, and again for the next operation', async () => {
     const place = forTest(await startRedis());
     gateway = await gatewayWith({}, { redisUrl: place.url });
-    const redis = new Redis(place.url);
-    cleanups.push(() => redis.disconnect());
+    const redis = forTest(new Redis(place.url));
     const reads = async () => Number(/^cmdstat_hmget:calls=(\d+)/m.exec(await redis.info('commandstats'))?.[1] ?? 0);
     const aliases = Array.from(
       { length: 50 },

@@ -150,7 +150,7 @@ describe('markets', () => {
   const query = 'query ($ids: [ID!]!) { markets(ids: $ids) { id name } }';
 
   test('reads several in their order, each by one call', async () => {
-    const other = forTest(await startGateway({ sandbox, env: {} }));
+    const other = forTest(await startGateway({ sandbox }));
     sandbox.calls.clear();
     const { data, errors } = await other.query(query, { ids: ['3', '1', '3'] });
     expect(errors).toBeUndefined();
@@ -183,7 +183,7 @@ describe('capabilities', () => {
     ['no markets interface', { UPSTREAM_API_URL: '' }, { marketData: false }],
     ['no market records', { UPSTREAM_DEV_URL: '' }, { marketRecords: false, exports: false }],
   ])('say what the operator has configured: %s', async (_, env, missing) => {
-    const other = forTest(await startGateway({ sandbox, env: env }));
+    const other = forTest(await startGateway({ sandbox, env }));
     const { data, errors } = await other.query(capabilities, {}, {});
     expect(errors).toBeUndefined();
     expect(data.capabilities).toEqual({ ...all, ...missing });

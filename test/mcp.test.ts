@@ -9,7 +9,7 @@ import { Redis } from 'ioredis';
 import { Client as UndiciClient } from 'undici';
 import { hashOfKey } from '../src/auth/credentials.js';
 import { startSandbox } from '../src/sandbox/server.js';
-import { cleanups, forSuite, forTest, listening } from './support/cleanups.js';
+import { forSuite, forTest, listening } from './support/cleanups.js';
 import { demoHeaders, postJson, startGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { connectMcp, connectOldMcp, modern, revisions, sendMcp, toolCall } from './support/mcp.js';
@@ -556,8 +556,7 @@ describe('a discovery', () => {
   test('ends when an operator blocks its client', async () => {
     const redis = forTest(await startRedis());
     const own = forTest(await startGateway({ sandbox, env, redisUrl: redis.url }));
-    const operator = new Redis(redis.url);
-    cleanups.push(() => operator.disconnect());
+    const operator = forTest(new Redis(redis.url));
     const { ended } = await running(1, {}, own);
     const block = { requestsPerMinute: 0, until: Date.now() + 600_000, reason: 'Leaked' };
     await operator.hset('mig:clients', `key:${hashOfKey(demoHeaders['x-api-key'])}`, JSON.stringify(block));
@@ -963,7 +962,7 @@ describe('a request', () => {
   });
 
   test('finds nothing where no folder is set', async () => {
-    const own = forTest(await startGateway({ sandbox, env: {} }));
+    const own = forTest(await startGateway({ sandbox }));
     expect(await codeOf(await sendMcp(own.url, list))).toEqual([404, 'NOT_FOUND']);
   });
 });

@@ -246,8 +246,7 @@ describe('a Redis that answers a count with something else', () => {
 
   test.each(answers)('(%s) is a fault of Redis: this gateway counts for itself', async (_, answer) => {
     const fake = forTest(await startFakeRedis(() => answer));
-    const client = connectRedis([fake.url], () => {});
-    cleanups.push(() => client.disconnect());
+    const client = forTest(connectRedis([fake.url], () => {}));
     await until(() => client.status === 'ready');
     const faults: string[] = [];
     const counting = { ...silentTelemetry, redisFault: (command: string) => faults.push(command) };

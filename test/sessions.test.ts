@@ -144,7 +144,7 @@ describe('signing in', () => {
   });
 
   test('is limited per e-mail address, and each attempt in one document counts', async () => {
-    const other = forTest(await startGateway({ sandbox, env: {} }));
+    const other = forTest(await startGateway({ sandbox }));
     const attempts = Array.from({ length: 12 }, (_, index) => `a${index}: signIn(input: $input) { viewer { email } }`);
     const document = `mutation ($input: SignInInput!) { ${attempts.join(' ')} }`;
     const input = { email: 'eve@team.example', password: 'guess' };

@@ -303,6 +303,12 @@ describe('a gateway with few file descriptors', () => {
   const metricsAt = async (admin: string) => (await ask(`${admin}/metrics`)).text;
   const warnings = () => running?.stderr() ?? '';
 
+  /** A connection of a client of this address that introduces itself, and stays without an operation. */
+  const introduced = (url: string, address: string) => {
+    const headers = { 'x-forwarded-for': address };
+    const socket = new WebSocket(`${url}/graphql`, 'graphql-transport-ws', { headers });
+    return socket.once('open', () => socket.send('{"type":"connection_init"}'));
+  };
   const limitedProgram = () => buildProgram(['sh', '-c', 'ulimit -n 512; exec "$@"', 'sh']);
 
   test('answers probes and clients on its only port while idle connections take all places: the oldest makes room', async () => {
@@ -323,10 +329,7 @@ describe('a gateway with few file descriptors', () => {
     const url = running?.url ?? '';
     const idle: WebSocket[] = [];
     const open = (address: string) => {
-      const headers = { 'x-forwarded-for': address };
-      const socket = new WebSocket(`${url}/graphql`, 'graphql-transport-ws', { headers });
-      // It stays without an operation.
-      socket.once('open', () => socket.send('{"type":"connection_init"}'));
+      const socket = introduced(url, address);
       idle.push(socket);
       const events = ['message', 'unexpected-response', 'close'].map(event => once(socket, event));
       return Promise.race(events).then(([message]) => message instanceof Buffer);
@@ -380,11 +383,8 @@ describe('a gateway with few file descriptors', () => {
     const sockets: WebSocket[] = [];
     const open = async () => {
       const address = sockets.length < 2_000 ? '192.0.2.1' : `2001:db8:${sockets.length.toString(16)}::1`;
-      const socket = new WebSocket(`${url}/graphql`, 'graphql-transport-ws', {
-        headers: { 'x-forwarded-for': address },
-      });
+      const socket = introduced(url, address);
       sockets.push(socket);
-      socket.once('open', () => socket.send('{"type":"connection_init"}'));
       const closed = once(socket, 'close').then(([code]) => Promise.reject(new Error(`closed with ${code}`)));
       await Promise.race([once(socket, 'message'), closed]);
     };

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import { lastCleanups } from '../support/cleanups.js';
 import { ask } from '../support/gateway.js';
 import { buildProgram, type Program } from '../support/program.js';
 import { allRedisPlaces } from '../support/redis-cluster.js';
@@ -21,15 +22,10 @@ beforeAll(async () => {
   program = await buildProgram();
 });
 
-const cleanups: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 async function serve(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
   const server = createServer(answer);
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  cleanups.push(() => {
+  lastCleanups.push(() => {
     server.close();
     server.closeAllConnections();
   });
@@ -184,7 +180,7 @@ async function work(
 const storages: Record<string, () => Promise<Record<string, string>>> = {
   'one file': async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kills-'));
-    cleanups.push(() => rm(folder, { recursive: true, force: true }));
+    lastCleanups.push(() => rm(folder, { recursive: true, force: true }));
     return { DATA_DIR: folder };
   },
   ...Object.fromEntries(
@@ -192,7 +188,7 @@ const storages: Record<string, () => Promise<Record<string, string>>> = {
       name,
       async () => {
         const place = await startPlace();
-        cleanups.push(() => place.stop());
+        lastCleanups.push(() => place.stop());
         return { REDIS_URL: place.url };
       },
     ]),

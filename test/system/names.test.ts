@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { cleanups, temporaryFolder } from '../support/cleanups.js';
+import { cleanups, forTest, temporaryFolder } from '../support/cleanups.js';
 import { startCollector } from '../support/collector.js';
 import { freeAddress } from '../support/free-address.js';
 import { ask } from '../support/gateway.js';
@@ -92,8 +92,7 @@ const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0;
       for (const { errors } of answers) expect(errors).toBeUndefined();
     }
     await redis.restart();
-    const inspector = new Redis(redis.url);
-    cleanups.push(() => inspector.disconnect());
+    const inspector = forTest(new Redis(redis.url));
     let number = 3;
     await until(async () => {
       number += 1;

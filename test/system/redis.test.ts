@@ -20,8 +20,7 @@ import { silentTelemetry } from '../support/silent-telemetry.js';
 import { until } from '../support/until.js';
 
 function connected(urls: readonly string[]): RedisClient {
-  const client = connectRedis(urls, () => {});
-  cleanups.push(() => client.disconnect());
+  const client = forTest(connectRedis(urls, () => {}));
   return client;
 }
 
@@ -71,8 +70,7 @@ test.each([
 test('a database that Redis does not have is never replaced by another', async () => {
   const server = forTest(await startRedis());
   const errors: string[] = [];
-  const client = connectRedis([`${server.url}/99`], error => errors.push(failureInWords(error, 'it fails')));
-  cleanups.push(() => client.disconnect());
+  const client = forTest(connectRedis([`${server.url}/99`], error => errors.push(failureInWords(error, 'it fails'))));
   let isReady = false;
   client.on('ready', () => {
     isReady = true;
@@ -141,8 +139,7 @@ test.each(moves)(
   async (_, start) => {
     const redis = forTest(await start());
     const client = connected(redis.urls);
-    const subscriber = subscriberOf(client);
-    cleanups.push(() => subscriber.disconnect());
+    const subscriber = forTest(subscriberOf(client));
     const heard: string[] = [];
     subscriber.on('message', (_, text) => heard.push(text));
     subscriber.on('ready', () => void subscriber.subscribe('news').catch(() => {}));
@@ -161,8 +158,7 @@ test.each(moves)(
 test.each(namedMoves)('a primary that is %s is left by connections on which nothing is sent', async (_, start) => {
   const redis = forTest(await start());
   const client = connected(redis.urls);
-  const subscriber = subscriberOf(client);
-  cleanups.push(() => subscriber.disconnect());
+  forTest(subscriberOf(client));
   await firstContact(client);
   await redis.move();
   await until(async () => String(await redis.admin.client('LIST')).match(/ cmd=unlink /g)?.length === 2);

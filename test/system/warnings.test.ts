@@ -238,8 +238,7 @@ test('a Redis Cluster over TLS is connected to by its names, and what is wrong w
       ],
     }),
   );
-  const admin = new Redis(node.url);
-  cleanups.push(() => admin.disconnect());
+  const admin = forTest(new Redis(node.url));
   await admin.cluster('ADDSLOTSRANGE', 0, 16_383);
   await until(async () => (await admin.cluster('INFO')).includes('cluster_state:ok'));
   const env = (host: string) => ({
@@ -265,8 +264,7 @@ test('a Redis that is still reading its data, or has no INFO, is called so', asy
       args: ['--enable-debug-command', 'yes', '--loading-process-events-interval-bytes', '1024'],
     }),
   );
-  const admin = new Redis(redis.url);
-  cleanups.push(() => admin.disconnect());
+  const admin = forTest(new Redis(redis.url));
   await admin.call('DEBUG', 'POPULATE', '20000');
   await admin.config('SET', 'key-load-delay', '2000');
   admin.call('DEBUG', 'RELOAD').catch(() => {});
@@ -309,8 +307,7 @@ test.each([
   ],
 ])('a Redis that %s is one warning', async (_, command, words, advice) => {
   const { redis, gateway } = await startedOverRedis({});
-  const client = new Redis(redis.url);
-  cleanups.push(() => client.disconnect());
+  const client = forTest(new Redis(redis.url));
   await client.call(...(command as [string, ...string[]]));
   const warnings = () => inTime(gateway.warnings());
   let asked = 0;
@@ -550,8 +547,7 @@ test('a circuit breaker, the service and Redis are logged when they fail, and wh
     'UPSTREAM_BASE_URL: The service failed (HTTP 500); requests that need it fail',
     'Circuit breaker of events: it opened for one credential, because more than half of its calls failed; for 5 seconds it refuses calls. The warning about the address has the cause',
   ]);
-  const admin = new Redis(`redis://:the-right-one@127.0.0.1:${redis.port}`);
-  cleanups.push(() => admin.disconnect());
+  const admin = forTest(new Redis(`redis://:the-right-one@127.0.0.1:${redis.port}`));
   await admin.config('SET', 'requirepass', 'another');
   failing.handle = (_, response) =>
     reply(response, 200, { meta: { totalItems: 0, totalPages: 0, currentPage: 1, pageSize: 10 }, data: [] });

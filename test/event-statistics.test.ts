@@ -33,6 +33,7 @@ const service = fakeWire(({ url }) => {
     .map(({ id, at, severity, alertType, impacts = [{ severity }] }) => ({
       _id: id,
       lastUpdated: at === null ? null : new Date(at).toISOString(),
+      vectorIndex: { anchorText: null, embeddings: [1, 0.5], embeddingsModelName: null },
       relevantEntities: [{ name: 'Same' }, { name: 'Same' }, { name: null }],
       taxonomicMatches: {
         affectedDatapoints: [{ name: 'Price' }],
@@ -288,6 +289,36 @@ describe('an event', () => {
     const nodeId = Buffer.from(JSON.stringify(['Event', 'e-999', new Date(now - 999 * 60_000).toISOString()]));
     expect(await again(nodeId.toString('base64url'), 'e-999')).toEqual([1, 'Fire']);
   });
+
+  /** As a client that has read nothing yet. */
+  const readWhole = (id: string, client = '') =>
+    gateway.query(
+      'query ($id: ID!) { event(id: $id) { vectorIndex { embeddings } } }',
+      { id },
+      { 'x-api-key': `whole-${id}-${client}` },
+    );
+  const whole = { vectorIndex: { embeddings: [1, 0.5] } };
+
+  test('has its embedding, however many events have its time, or none', async () => {
+    const equal = Array.from({ length: 150 }, (_, index) => ({ ...listed(index), at: now }));
+    world.list = [...equal, { ...listed(150), at: null }];
+    for (const id of ['e-20', 'e-120', 'e-150']) {
+      const { data, errors } = await readWhole(id);
+      expect([data.event, errors]).toEqual([whole, undefined]);
+    }
+  });
+
+  test.each([0, 150])(
+    'that changes while it is read, and %i others, has its embedding, or is an error',
+    async others => {
+      world.list = [listed(1)];
+      const newer = Array.from({ length: others }, (_, index) => ({ ...listed(index + 10), at: now }));
+      world.onPage = () => (world.list = [...newer, { ...listed(1), at: now + 1_000 }]);
+      const { data, errors } = await readWhole('e-1', String(others));
+      expect(data.event).toEqual(others === 0 ? whole : null);
+      expect(errors?.[0].extensions.code).toBe(others === 0 ? undefined : 'UPSTREAM_UNAVAILABLE');
+    },
+  );
 
   test.each([[['Event', 'e-1', 'yesterday']], [['Event', 'e-1', '2026-03-01T00:00:00Z', 'more']], [['Event', '']]])(
     'is not looked for with %j as its nodeId',

@@ -3,7 +3,7 @@ import DataLoader from 'dataloader';
 import type { Credential } from '../../auth/credentials.js';
 import { isLeftOut, type LeftOut, present } from '../../data/parsing.js';
 import type { Reader } from '../../data/reader.js';
-import { NotFound } from '../../errors.js';
+import { NotFound, UpstreamUnavailable } from '../../errors.js';
 import type { EventFilter, EventInterval } from '../../generated/schema-types.js';
 import { type PageRequest, readWindow } from '../../graphql/connection.js';
 import { maxPageSize } from '../../graphql/input.js';
@@ -83,18 +83,29 @@ export function createEventsLoaders(
     /** Finds an event in the list. @param since when it was last updated, as far as that is known. @throws NotFound */
     async event(id: string, since: string | undefined, vectors: boolean): Promise<Event> {
       const isIt = (event: Event | LeftOut): event is Event => !isLeftOut(event) && event.id === id;
-      const at = async (time: number) => {
-        const query = { ...anyScore, from: iso(time), to: iso(time + 1) };
-        return (await page(query, 1, maxPageSize, { vectors, position: false })).events.find(isIt);
-      };
-      const unchanged = since && (await at(Date.parse(since)));
+      const findOn = async (query: EventQuery, number: number) =>
+        (await page(query, number, maxPageSize, { vectors, position: false })).events.find(isIt);
+      const findAt = (time: number) => findOn({ ...anyScore, from: iso(time), to: iso(time + 1) }, 1);
+      const unchanged = since && (await findAt(Date.parse(since)));
       if (unchanged) return unchanged;
       // Of the whole day, so that equal searches share their calls.
       const now = timeNow();
       const from = since ?? iso(startOfDay(now) - searchedDays * dayMs);
-      const { events } = await readNewest({ ...anyScore, from, to: iso(endFor(now)) }, statisticsLimit, plainPage);
+      let findAgain: (() => Promise<Event | undefined>) | undefined;
+      const search = async (query: EventQuery, number: number, pageSize: number) => {
+        const read = await plainPage(query, number, pageSize);
+        if (pageSize === maxPageSize && read.events.some(isIt)) findAgain = () => findOn(query, number);
+        return read;
+      };
+      const { events } = await readNewest({ ...anyScore, from, to: iso(endFor(now)) }, statisticsLimit, search);
       const found = events.find(isIt);
-      if (found !== undefined) return vectors ? ((await at(updatedAt(found))) ?? found) : found;
+      if (found !== undefined && !vectors) return found;
+      if (found !== undefined) {
+        // Few events have its time. If more than a page have it, its embedding is on the larger page that has the event.
+        const whole = (await findAt(updatedAt(found))) ?? (await findAgain?.());
+        if (whole !== undefined) return whole;
+        throw new UpstreamUnavailable('The event changed while it was read; try again');
+      }
       throw new NotFound(
         since === undefined
           ? `There is no such event among the newest ${statisticsLimit} of the last ${searchedDays} days; send its nodeId to node, or read events with a filter of its time`

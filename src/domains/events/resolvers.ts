@@ -128,7 +128,7 @@ export const eventsNodes = {
     parts: ({ id }: Event) => [id],
     hint: ({ lastUpdated }: Event) => [known(lastUpdated)].filter(time => time !== null),
     // As of `Query.event`, and that of its last update.
-    calls: limit => 23 + Math.ceil(limit / maxPageSize),
+    calls: limit => 24 + Math.ceil(limit / maxPageSize),
     find([id = '', since, ...rest], { loaders }, info) {
       const isTime = since === undefined || readTime(since) !== undefined;
       if (!isTime || rest.length > 0) throw new BadUserInput('since', 'is no time');

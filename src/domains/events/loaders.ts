@@ -80,38 +80,9 @@ export function createEventsLoaders(
         return names.flatMap(([index, name]) => (isKnown(name) ? [] : { name, member: `${member}.${index}`, count }));
       });
     }),
-    /** Finds an event in the list. @param since when it was last updated, as far as that is known. @throws NotFound */
-    async event(id: string, since: string | undefined, vectors: boolean): Promise<Event> {
-      const isIt = (event: Event | LeftOut): event is Event => !isLeftOut(event) && event.id === id;
-      const findOn = async (query: EventQuery, number: number) =>
-        (await page(query, number, maxPageSize, { vectors, position: false })).events.find(isIt);
-      const findAt = (time: number) => findOn({ ...anyScore, from: iso(time), to: iso(time + 1) }, 1);
-      const unchanged = since && (await findAt(Date.parse(since)));
-      if (unchanged) return unchanged;
-      // Of the whole day, so that equal searches share their calls.
-      const now = timeNow();
-      const from = since ?? iso(startOfDay(now) - searchedDays * dayMs);
-      let findAgain: (() => Promise<Event | undefined>) | undefined;
-      const search = async (query: EventQuery, number: number, pageSize: number) => {
-        const read = await plainPage(query, number, pageSize);
-        if (pageSize === maxPageSize && read.events.some(isIt)) findAgain = () => findOn(query, number);
-        return read;
-      };
-      const { events } = await readNewest({ ...anyScore, from, to: iso(endFor(now)) }, statisticsLimit, search);
-      const found = events.find(isIt);
-      if (found !== undefined && !vectors) return found;
-      if (found !== undefined) {
-        // Few events have its time. If more than a page have it, its embedding is on the larger page that has the event.
-        const whole = (await findAt(updatedAt(found))) ?? (await findAgain?.());
-        if (whole !== undefined) return whole;
-        throw new UpstreamUnavailable('The event changed while it was read; try again');
-      }
-      throw new NotFound(
-        since === undefined
-          ? `There is no such event among the newest ${statisticsLimit} of the last ${searchedDays} days; send its nodeId to node, or read events with a filter of its time`
-          : `There is no such event among the newest ${statisticsLimit} since ${since}; read events with a filter of a later time`,
-      );
-    },
+    /** Finds an event in the list (see `findEvent`). */
+    event: (id: string, since: string | undefined, vectors: boolean) =>
+      findEvent(id, since, vectors, statisticsLimit, page),
     /** @param vectors whether its embedding is selected. */
     observation: (id: string, vectors: boolean) => reader.read(client.observation(id, vectors)),
     /** The first events of one company. Equal requests in the same tick share calls. */
@@ -122,6 +93,50 @@ export function createEventsLoaders(
       return { ...withCursor(withNames(request.query, [name]), await loader.load(name)), start: 0, isJoined: false };
     },
   };
+}
+
+/**
+ * Finds an event in the list.
+ * @param since when it was last updated, as far as that is known.
+ * @param vectors whether its embedding is selected.
+ * @throws NotFound
+ */
+async function findEvent(
+  id: string,
+  since: string | undefined,
+  vectors: boolean,
+  limit: number,
+  page: ReadPage,
+): Promise<Event> {
+  const isIt = (event: Event | LeftOut): event is Event => !isLeftOut(event) && event.id === id;
+  const findOn = async (query: EventQuery, number: number) =>
+    (await page(query, number, maxPageSize, { vectors, position: false })).events.find(isIt);
+  const findAt = (time: number) => findOn({ ...anyScore, from: iso(time), to: iso(time + 1) }, 1);
+  const unchanged = since && (await findAt(Date.parse(since)));
+  if (unchanged) return unchanged;
+  // Of the whole day, so that equal searches share their calls.
+  const now = timeNow();
+  const from = since ?? iso(startOfDay(now) - searchedDays * dayMs);
+  let findAgain: (() => Promise<Event | undefined>) | undefined;
+  const search = async (query: EventQuery, number: number, pageSize: number) => {
+    const read = await page(query, number, pageSize, noExtras);
+    if (pageSize === maxPageSize && read.events.some(isIt)) findAgain = () => findOn(query, number);
+    return read;
+  };
+  const { events } = await readNewest({ ...anyScore, from, to: iso(endFor(now)) }, limit, search);
+  const found = events.find(isIt);
+  if (found !== undefined && !vectors) return found;
+  if (found !== undefined) {
+    // Of the few events that have its time; where these are more than a page, of the page on which it was found.
+    const whole = (await findAt(updatedAt(found))) ?? (await findAgain?.());
+    if (whole !== undefined) return whole;
+    throw new UpstreamUnavailable('The event changed while it was read; try again');
+  }
+  throw new NotFound(
+    since === undefined
+      ? `There is no such event among the newest ${limit} of the last ${searchedDays} days; send its nodeId to node, or read events with a filter of its time`
+      : `There is no such event among the newest ${limit} since ${since}; read events with a filter of a later time`,
+  );
 }
 
 /** The window of a list, with where a subscription continues behind it. */

@@ -1,4 +1,4 @@
-import type { Company } from './resources.js';
+import type { Company } from './world/markets.js';
 
 const COLUMNS = [
   'domain',

@@ -1,6 +1,6 @@
 // Finds, filters and pages events, by the parameters of the service's list.
 import { z } from 'zod';
-import type { MarketEvent } from './resources.js';
+import type { MarketEvent } from './world/events.js';
 
 const DAY = 86_400_000;
 const DATE_ONLY = /^\d{4}-\d{2}-\d{2}$/;

@@ -2,13 +2,13 @@
 import { type EventQuery, passes } from './event-query.js';
 import { hexOf } from './ids.js';
 import { Problem } from './problem.js';
-import type { MarketEvent, Observation, TaxonomicMatches } from './resources.js';
 import { EMBEDDINGS_MODEL, embeddingOf } from './world/embedding.js';
+import type { MarketEvent, Observation } from './world/events.js';
 import type { World } from './world/world.js';
 
 /** The fields of an event that a test sets. All others are generated. */
 export type EventDraft = Partial<Omit<MarketEvent, 'taxonomicMatches'>> & {
-  taxonomicMatches?: Partial<TaxonomicMatches>;
+  taxonomicMatches?: Partial<MarketEvent['taxonomicMatches']>;
 };
 
 /** How the event list is ordered, and how many events a page has at most, which the specification does not state. */

@@ -1,5 +1,3 @@
-import type { Job, JobStatus } from './resources.js';
-
 /** A job with linear progress from its start to its end. Times are in milliseconds. */
 export interface TimedJob {
   jobId: number;
@@ -11,14 +9,14 @@ export interface TimedJob {
 const iso = (time: number) => new Date(time).toISOString();
 
 /** The job in the response to the call that starts it (docs/upstream-api.md: Discovery job). */
-export const started = ({ jobId, workflowName, startedAt }: TimedJob): Job => ({
+export const started = ({ jobId, workflowName, startedAt }: TimedJob) => ({
   jobId,
   workflowName,
   startTime: iso(startedAt),
 });
 
-/** The job as listed at the time `now`. */
-export function statusOfJob(job: TimedJob, now: number): JobStatus {
+/** The job as listed at the time `now`: `jobProgress` is a percentage, and `endTime` is null until it has ended. */
+export function statusOfJob(job: TimedJob, now: number) {
   const ended = hasEnded(job, now);
   const share = (now - job.startedAt) / (job.endsAt - job.startedAt);
   return {

@@ -2,8 +2,7 @@
 import type { SearchCriteria } from './criteria.js';
 import { hasEnded, started, statusOfJob, type TimedJob } from './jobs.js';
 import { Problem } from './problem.js';
-import type { Company, CompanyReviewStatus, EsgRecord, Job, JobStatus, MarketRecord, Topic } from './resources.js';
-import type { WorldMarket } from './world/markets.js';
+import type { Company, CompanyReviewStatus, MarketRecord, WorldMarket } from './world/markets.js';
 
 const DAY = 86_400_000;
 
@@ -59,7 +58,7 @@ export class Market {
   }
 
   /** Starts the discovery. Throws CONFLICT while one runs (docs/upstream-api.md: Discovery workflow). */
-  startDiscovery(criteria: SearchCriteria, skipReview: boolean): Job[] {
+  startDiscovery(criteria: SearchCriteria, skipReview: boolean) {
     this.#settle();
     if (this.#pending.has('discovery'))
       throw new Problem('CONFLICT', 'A discovery is already in progress for this market');
@@ -71,12 +70,12 @@ export class Market {
   }
 
   /** The job of the last discovery. Empty if there was none. */
-  get discoveryJobs(): JobStatus[] {
+  get discoveryJobs() {
     return this.#discovery ? [statusOfJob(this.#discovery, this.#now())] : [];
   }
 
   /** The jobs of the last publication. */
-  get publishJobs(): JobStatus[] {
+  get publishJobs() {
     return this.#publication.map(job => statusOfJob(job, this.#now()));
   }
 
@@ -111,7 +110,7 @@ export class Market {
    * Starts the three jobs after which the included companies can be read. Throws CONFLICT before the discovery is
    * complete, while a publication runs, and if no company is included.
    */
-  publish(): Job[] {
+  publish() {
     this.#requireDiscovered();
     if (this.#pending.has('publication')) throw new Problem('CONFLICT', 'The market is already being published');
     const domains = new Set(this.#included());
@@ -137,12 +136,12 @@ export class Market {
       .map(company => ({ ...company, reviewStatus: this.#reviews.get(company.domain) ?? null }));
   }
 
-  get esg(): EsgRecord[] {
+  get esg() {
     const published = this.#requirePublished();
     return this.#world.esg.filter(({ domain }) => published.has(domain));
   }
 
-  get topics(): readonly Topic[] {
+  get topics() {
     this.#requirePublished();
     return this.#world.topics;
   }

@@ -1,6 +1,5 @@
 import type { EventStore } from './event-store.js';
-import type { Observation } from './resources.js';
-import { eventOf, type Occurrence, observationOf, occurrences } from './world/events.js';
+import { eventOf, type Observation, type Occurrence, observationOf, occurrences } from './world/events.js';
 
 /** How many of these events the service knows at a time. */
 const maxEvents = 100;

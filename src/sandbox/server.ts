@@ -6,7 +6,6 @@ import { credentialOf, DEMO_KEYS, DEMO_TEAM, DEMO_USERS } from './credentials.js
 import { EVENTS_SEARCH_PARAM } from './event-query.js';
 import type { SandboxOptions } from './options.js';
 import { errorCodeOf, Problem, problemBody } from './problem.js';
-import type { MarketEvent, Observation } from './resources.js';
 import { authRoutes } from './routes/auth.js';
 import { CONTROL_PREFIX, type Controls, controlRoutes } from './routes/control.js';
 import { discoveryRoutes, KEYWORD_SUGGESTION_PATH } from './routes/discovery.js';
@@ -14,10 +13,11 @@ import { eventRoutes } from './routes/events.js';
 import { devRoutes, fileRoutes, marketRoutes, marketsInterfaceRoutes } from './routes/markets.js';
 import { applyRule, Rules } from './rules.js';
 import { createService } from './service.js';
+import type { MarketEvent, Observation } from './world/events.js';
 import type { WorldMarket } from './world/markets.js';
 import { createWorld } from './world/world.js';
 
-export type { Company } from './resources.js';
+export type { Company } from './world/markets.js';
 
 export interface Sandbox extends Controls {
   /** `http://host:port`. */

@@ -4,9 +4,9 @@ import { z } from 'zod';
 import type { CallLog } from '../calls.js';
 import type { EventDraft } from '../event-store.js';
 import { read } from '../problem.js';
-import type { MarketEvent } from '../resources.js';
 import type { Rule } from '../rules.js';
 import type { Variant } from '../service.js';
+import type { MarketEvent } from '../world/events.js';
 
 /** Control paths. They are not logged as calls, and rules do not apply to them. */
 export const CONTROL_PREFIX = '/_sandbox';

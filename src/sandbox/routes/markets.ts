@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { csvOf } from '../csv.js';
 import { hexOf } from '../ids.js';
 import { Problem, read } from '../problem.js';
-import type { Topic } from '../resources.js';
 import { type MarketPath, marketCalls, marketFor, type Service } from '../service.js';
+import type { Topic } from '../world/markets.js';
 
 const topicsBody = z.object({ sorts: z.object({ label: z.literal('asc').optional() }).optional() }).nullish();
 const suggestBody = z.object({ keyword: z.string() });

@@ -1,6 +1,5 @@
 // Makes the events and observations of the sandbox, the same ones at each start.
 import { hexOf } from '../ids.js';
-import type { Direction, MarketEvent, Observation, Operator } from '../resources.js';
 import { EMBEDDINGS_MODEL, lazyEmbeddingOf } from './embedding.js';
 import data from './events.json' with { type: 'json' };
 import vocabulary from './vocabulary.json' with { type: 'json' };
@@ -33,7 +32,7 @@ export interface Occurrence {
   /** Days from the start to the projected start and end. */
   projectedDays?: readonly [number, number | null];
   /** For each datapoint of the story: whether it has a subject, its direction, and the operator and values of its quantity. */
-  datapoints: readonly [boolean, Direction | null, Operator | null, ...number[]][];
+  datapoints: readonly [boolean, string | null, string | null, ...number[]][];
   /** For each alert type of the story: the keyword that it was mapped from, and their similarity. */
   alerts: readonly [string, number][];
   /** Impacted entities with likelihood and severity. */
@@ -45,6 +44,10 @@ export interface Occurrence {
 /** Age in minutes when the sandbox starts, minutes from publication to addition, source, and the numbers of headline and sentences. */
 type Report = readonly [number, number, string, number, readonly number[]];
 
+type Timestamps = Partial<
+  Record<'published' | 'recordedStart' | 'recordedEnd' | 'projectedStart' | 'projectedEnd', string | null>
+>;
+
 /** The JSON file shows its tuples as arrays to the type checker. */
 export const occurrences = data.occurrences as unknown as readonly Occurrence[];
 const stories: Readonly<Record<string, Story>> = data.stories;
@@ -53,7 +56,7 @@ const priceUnits: Readonly<Record<string, string>> = vocabulary.priceUnits;
 const places: Readonly<Record<string, string[]>> = vocabulary.places;
 
 /** The observation of a report that is added at `addedAt`. The same `key` gives the same id. */
-export function observationOf(occurrence: Occurrence, report: Report, key: string, addedAt: number): Observation {
+export function observationOf(occurrence: Occurrence, report: Report, key: string, addedAt: number) {
   const [, lag, source, headline, sentences] = report;
   const { host, weight } = sources[source] as (typeof sources)[string];
   const { headlines, sentences: texts } = storyOf(occurrence);
@@ -78,11 +81,15 @@ export function observationOf(occurrence: Occurrence, report: Report, key: strin
     ...(host !== undefined && {
       url: `https://${host}/${Math.floor(published / DAY)}/${slug(text)}-${_id.slice(0, 6)}`,
     }),
+    /** Undefined while it belongs to no event. */
+    clusterLabel: undefined as { label: number; method: string } | undefined,
   };
 }
 
+export type Observation = ReturnType<typeof observationOf>;
+
 /** The event for observations of an occurrence, at least one, the first published first. */
-export function eventOf(occurrence: Occurrence, observations: readonly Observation[], key: string): MarketEvent {
+export function eventOf(occurrence: Occurrence, observations: readonly Observation[], key: string) {
   const { words, startedMinutesBefore, hasEnded, projectedDays, impact } = occurrence;
   const { anchorText, alertTypes, datapoints, keywords, headlines } = storyOf(occurrence);
   const { company, partner, category, city, person } = words;
@@ -91,6 +98,15 @@ export function eventOf(occurrence: Occurrence, observations: readonly Observati
   const startedAt = Date.parse(published) - startedMinutesBefore * MINUTE;
   const embedding = lazyEmbeddingOf(JSON.stringify(words), title);
   const inDays = (days: number) => iso(startedAt + days * DAY);
+  const timestamps: Timestamps = {
+    published,
+    recordedStart: iso(startedAt),
+    ...(hasEnded !== undefined && { recordedEnd: hasEnded ? (observations.at(-1)?.publishedAt ?? null) : null }),
+    ...(projectedDays && {
+      projectedStart: inDays(projectedDays[0]),
+      projectedEnd: projectedDays[1] === null ? null : inDays(projectedDays[1]),
+    }),
+  };
   return {
     _id: hexOf(`event ${key}`, 24),
     title,
@@ -113,15 +129,7 @@ export function eventOf(occurrence: Occurrence, observations: readonly Observati
         [person, null],
       ] as const
     ).map(([name, entityType]) => ({ name, entityType, propertySource: 'inferred' })),
-    timestamps: {
-      published,
-      recordedStart: iso(startedAt),
-      ...(hasEnded !== undefined && { recordedEnd: hasEnded ? (observations.at(-1)?.publishedAt ?? null) : null }),
-      ...(projectedDays && {
-        projectedStart: inDays(projectedDays[0]),
-        projectedEnd: projectedDays[1] === null ? null : inDays(projectedDays[1]),
-      }),
-    },
+    timestamps,
     references: observations.map(({ _id, title, url }) => ({ _id, title, ...(url !== undefined && { url }) })),
     lastUpdated: observations.map(({ addedAt }) => addedAt).reduce((a, b) => (a > b ? a : b)),
     taxonomicMatches: {
@@ -148,6 +156,9 @@ export function eventOf(occurrence: Occurrence, observations: readonly Observati
     },
   };
 }
+
+/** An event as the service sends it (docs/upstream-api.md: Event). */
+export type MarketEvent = ReturnType<typeof eventOf>;
 
 const storyOf = ({ story }: Occurrence) => stories[story] as Story;
 const countryOf = (city: string) => places[city]?.[0] ?? '';

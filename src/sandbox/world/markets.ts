@@ -1,27 +1,21 @@
 // Makes the markets and companies of the sandbox, the same ones at each start.
 import type { SearchCriteria } from '../criteria.js';
-import type { Company, CompanyReviewStatus, EsgRecord, MarketRecord, Topic } from '../resources.js';
 import data from './markets.json' with { type: 'json' };
 import vocabulary from './vocabulary.json' with { type: 'json' };
 
 const DAY = 86_400_000;
 
-/** The initial state of a market, with every company that a discovery can find. */
-export interface WorldMarket {
-  record: MarketRecord;
-  companies: readonly Company[];
-  esg: readonly EsgRecord[];
-  topics: readonly Topic[];
-  /** The criteria of past discoveries, oldest first. Empty if there was none. */
-  criteria: readonly SearchCriteria[];
-}
+type MarketReviewStatus = 'published' | 'draft' | 'reviewing';
+
+/** Null: not reviewed yet. */
+export type CompanyReviewStatus = 'include' | 'exclude' | null;
 
 /** A row of the data, by the names of its columns. `about` is the description without the name; spaces separate codes. */
 interface Row
-  extends Pick<Company, 'name' | 'domain' | 'overallMomentum' | 'contactNumber' | 'actualRevenue' | 'score'>,
-    Pick<Company, 'employeeCount' | 'foundedYear'>,
-    Pick<EsgRecord, 'environment' | 'social' | 'governance' | 'controversies'>,
-    Record<'about' | 'city' | 'naics' | 'operatesIn' | 'dunsNumbers', string> {
+  extends Record<'name' | 'domain' | 'about' | 'city' | 'naics' | 'operatesIn' | 'dunsNumbers', string>,
+    Record<'overallMomentum' | 'actualRevenue' | 'score' | 'employeeCount' | 'foundedYear', number>,
+    Record<'environment' | 'social' | 'governance' | 'controversies', number> {
+  contactNumber: string | null;
   hasEmail: boolean;
 }
 
@@ -29,10 +23,10 @@ const industries: Readonly<Record<string, string>> = vocabulary.industries;
 const places: Readonly<Record<string, string[]>> = vocabulary.places;
 
 /** The markets. The first has 1,200 companies, or as many as `firstCompanies` says; the last two have had no discovery yet. */
-export function createMarkets(now: number, firstCompanies?: number): WorldMarket[] {
+export function createMarkets(now: number, firstCompanies?: number) {
   return data.markets.map((market, index) => {
     const { name, subtitle, question, createdDaysAgo, assessedDaysAgo, topics } = market;
-    const reviewStatus = market.reviewStatus as MarketRecord['review_status'];
+    const reviewStatus = market.reviewStatus as MarketReviewStatus;
     const isDraft = reviewStatus === 'draft';
     const id = index + 1;
     const count = (index === 0 ? firstCompanies : undefined) ?? market.companies.length;
@@ -56,10 +50,16 @@ export function createMarkets(now: number, firstCompanies?: number): WorldMarket
         label,
         groups: groups.map((group, number) => ({ topicId: id * 1000 + at * 100 + number + 1, label: group })),
       })),
+      /** Of past discoveries, the oldest first. */
       criteria: isDraft ? [] : criteriaOf(market, index === 0 ? 3 : 1, companies),
     };
   });
 }
+
+/** The initial state of a market, with every company that a discovery can find. */
+export type WorldMarket = ReturnType<typeof createMarkets>[number];
+export type MarketRecord = WorldMarket['record'];
+export type Topic = WorldMarket['topics'][number];
 
 /** The row at a place. Past the end, the rows repeat with a number in front of name and domain. */
 function rowOf(rows: readonly unknown[][], place: number): Row {
@@ -69,12 +69,12 @@ function rowOf(rows: readonly unknown[][], place: number): Row {
   return round === 1 ? row : { ...row, name: `${round}. ${row.name}`, domain: `${round}-${row.domain}` };
 }
 
-function statusOf(market: MarketRecord['review_status'], place: number): CompanyReviewStatus {
+function statusOf(market: MarketReviewStatus, place: number): CompanyReviewStatus {
   if (market === 'published') return 'include';
   return market === 'draft' ? null : (([null, 'include', 'exclude'] as const)[place % 3] ?? null);
 }
 
-function companyOf(row: Row, reviewStatus: CompanyReviewStatus): Company {
+function companyOf(row: Row, reviewStatus: CompanyReviewStatus) {
   const { name, domain, overallMomentum, contactNumber, actualRevenue, score, employeeCount, foundedYear, city } = row;
   return {
     domain,
@@ -100,9 +100,11 @@ function companyOf(row: Row, reviewStatus: CompanyReviewStatus): Company {
   };
 }
 
+export type Company = ReturnType<typeof companyOf>;
+
 const codesOf = (codes: string) => codes.split(' ').filter(Boolean);
 
-function esgOf({ domain, environment, social, governance, controversies }: Row, assessedAt: string): EsgRecord {
+function esgOf({ domain, environment, social, governance, controversies }: Row, assessedAt: string) {
   const overall = Number(((environment + social + governance) / 3).toFixed(1));
   const rating = overall >= 75 ? 'A' : overall >= 60 ? 'B' : overall >= 45 ? 'C' : 'D';
   return { domain, environment, social, governance, overall, rating, controversies, assessedAt };

@@ -1,5 +1,4 @@
-import type { MarketEvent, Observation } from '../resources.js';
-import { eventOf, observationOf, occurrences } from './events.js';
+import { eventOf, type MarketEvent, type Observation, observationOf, occurrences } from './events.js';
 import { createMarkets, type WorldMarket } from './markets.js';
 
 const MINUTE = 60_000;

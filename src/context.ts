@@ -16,12 +16,8 @@ import { createMarketsLoaders } from './domains/markets/client.js';
 import type { Sessions } from './domains/sessions/sessions.js';
 import type { Watches } from './domains/watches/watches.js';
 import { Unauthenticated } from './errors.js';
+import type { Capabilities } from './generated/schema-types.js';
 import { ResponseMetadata } from './observability/response-metadata.js';
-
-/** What the operator has configured, as clients see it. */
-export type Capabilities = Readonly<
-  Record<'eventSearch' | 'keywordSuggestion' | 'marketRecords' | 'marketData' | 'exports', boolean>
->;
 
 /** What resolvers need of everything that lives as long as the process. */
 export interface Components extends WriterDeps, FeedLimits {

@@ -38,18 +38,13 @@ const observationsEndpoint: ServiceEndpoint = {
 };
 
 /** The query parameters of the event list (docs/upstream-api.md: GET events). For each parameter that is left out, the service uses its default. */
-export interface EventQuery {
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly affectedDatapoint?: readonly string[] | undefined;
-  readonly alertType?: readonly string[] | undefined;
-  readonly impactedEntity?: readonly string[] | undefined;
-  readonly minLikelihood?: number | undefined;
-  readonly maxLikelihood?: number | undefined;
-  readonly minSeverity?: number | undefined;
-  readonly maxSeverity?: number | undefined;
-  readonly search?: string | undefined;
-}
+export type EventQuery = Partial<
+  Readonly<
+    Record<'from' | 'to' | 'search', string | undefined> &
+      Record<'affectedDatapoint' | 'alertType' | 'impactedEntity', readonly string[] | undefined> &
+      Record<'minLikelihood' | 'maxLikelihood' | 'minSeverity' | 'maxSeverity', number | undefined>
+  >
+>;
 
 /** Whether a `from` or `to` is a day without a time. */
 export const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text);

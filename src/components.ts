@@ -74,7 +74,6 @@ export function createBase(config: Config, seams: BaseSeams, demoTeams: TeamList
   };
 }
 
-/** The components, and what the server shares with them. */
 export type BuiltComponents = Awaited<ReturnType<typeof createComponents>>;
 
 /** Builds everything that lives as long as the process, below the server, in the order of dependence. */

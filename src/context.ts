@@ -23,7 +23,6 @@ import { ResponseMetadata } from './observability/response-metadata.js';
 export interface Components extends WriterDeps, FeedLimits {
   readonly scopeOf: (credential: Credential) => Scope;
   readonly events: EventsClient;
-  /** The most events that one `eventStatistics` reads. */
   readonly eventStatisticsLimit: number;
   readonly teams: Reloadable<Teams>;
   readonly polling: Polling;
@@ -51,7 +50,6 @@ export interface RateLimitUsage {
   readonly limit: number;
   /** Requests left, as far as this process knows. */
   readonly remaining: number;
-  /** Until the limit is reset, in seconds. */
   readonly resetSeconds: number;
 }
 

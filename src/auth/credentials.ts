@@ -16,7 +16,6 @@ export type Credential =
       readonly secret: Secret;
       readonly email: string;
       readonly name: string | null;
-      /** The identifier of the session. */
       readonly session: string;
     };
 

@@ -21,7 +21,6 @@ const teamList = z
     z
       .strictObject({
         name: z.string().min(1),
-        /** Hashes of API keys. */
         keys: z.array(keyHash).default([]),
         emails: z.array(email).default([]),
         /** The keys and e-mails that may manage the team. */
@@ -62,7 +61,6 @@ function refuseRepeated<T>(valuesOf: (input: T) => readonly string[], words: str
   };
 }
 
-/** Teams as the teams file lists them. */
 export type TeamList = z.output<typeof teamList>;
 
 declare const teamKeyBrand: unique symbol;

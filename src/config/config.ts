@@ -153,15 +153,12 @@ export function readConfig(env: Environment) {
     eventsSearchParam: read('EVENTS_SEARCH_PARAM', types.parameterName),
     keywordSuggestionPath: read('KEYWORD_SUGGESTION_PATH', types.absolutePath),
     teamsFile: read('TEAMS_FILE', types.text),
-    /** The folder of the export registry where there is no Redis. */
     dataDir: read('DATA_DIR', types.text, './data'),
-    /** The folder of a built front end, served from `/`. */
     staticDir: read('STATIC_DIR', types.text),
     /** The folder of the operations that agents can call as tools at `/mcp`. Undefined: only where the sandbox runs. */
     mcp: {
       operations: read('MCP_OPERATIONS', types.text),
       allowMutations: read('MCP_ALLOW_MUTATIONS', types.flag, false),
-      /** The issuers of the bearer tokens that the service accepts. */
       authorizationServers: read('MCP_AUTHORIZATION_SERVERS', types.issuers, []),
     },
     exports: {
@@ -197,14 +194,11 @@ export function readConfig(env: Environment) {
     /** Allows what changes something at `adminPort`. Undefined: nothing may. */
     adminToken: read('ADMIN_TOKEN', types.secret),
     shutdown: {
-      /** How long the gateway still serves after SIGTERM while it is no longer ready. */
       noticeMs: read('SHUTDOWN_NOTICE_MS', types.wholeNumber(0, 600_000), 0),
-      /** How long running work may take after that. */
       graceMs: read('SHUTDOWN_GRACE_MS', types.wholeNumber(1, 600_000), 10_000),
     },
     /** From this duration on, an operation is logged; 0: none is. */
     slowOperationMs: read('SLOW_OPERATION_MS', types.wholeNumber(0, 600_000), 5_000),
-    /** The manifest of trusted documents, and whether other documents may run. */
     persistedDocuments: {
       file: read('PERSISTED_DOCUMENTS', types.text),
       mode: read('PERSISTED_DOCUMENTS_MODE', types.trustMode, 'off'),

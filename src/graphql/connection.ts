@@ -4,7 +4,6 @@ import { isLeftOut, type LeftOut, listed, presentOnce } from '../data/parsing.js
 import { BadUserInput } from '../errors.js';
 import { maxPageSize, pageSize } from './input.js';
 
-/** The arguments of a connection, as a client sends them. */
 export interface PageArguments {
   readonly first?: number | null | undefined;
   readonly after?: string | null | undefined;
@@ -139,7 +138,6 @@ export const readOthers = <P>({ totalItems }: ServicePage, read: (page: number) 
   return Promise.all(Array.from({ length: Math.max(count, 0) }, (_, index) => read(index + 2)));
 };
 
-/** What a connection depends on of the page that is asked for. */
 export type ConnectionPage = Pick<PageRequest, 'list' | 'isLast'>;
 
 /**

@@ -6,7 +6,6 @@ import { operationsNamedIn } from '../observability/operation-info.js';
 import type { DocumentChecks } from './limits/document-checks.js';
 import type { Manifest } from './limits/documents.js';
 
-/** Whose turn it is. */
 const operator = 'operator';
 
 /**

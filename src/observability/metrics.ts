@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 
-/** The version of the gateway, for its metrics and traces. */
 export const { version }: { readonly version: string } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 );
@@ -116,7 +115,6 @@ export function createMetrics() {
   return metrics;
 }
 
-/** In milliseconds. */
 const delayWindowMs = 60_000;
 
 /**

@@ -26,7 +26,6 @@ const collector = core.getStringFromEnv('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
   : 'OTEL_EXPORTER_OTLP_ENDPOINT';
 /** A span whose export fails has failed by then, in milliseconds. OpenTelemetry does not say when an export succeeds. */
 const exportedMs = 60_000;
-/** How long closing waits for the collector, in milliseconds. */
 const flushTimeoutMs = 2_000;
 
 /**

@@ -8,7 +8,6 @@ import type { Reloadable } from '../config/values.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import { dayMs } from '../lib/time.js';
 
-/** The attributes of a span, by OpenTelemetry's names. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
 
 /** What a span says about the server that the gateway calls. */
@@ -36,7 +35,6 @@ export interface Span {
   end(name: string, attributes: Attributes, error?: string, isFault?: boolean): void;
 }
 
-/** Traces requests, their operations, and the calls of the gateway to other systems. */
 export interface Tracing {
   /** Begins a trace of its own. */
   begin(kind: SpanKind): Span;

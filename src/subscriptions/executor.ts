@@ -35,7 +35,6 @@ interface Outcome {
 export interface Failure {
   /** The errors as a client may see them, as JSON. */
   readonly errors: string;
-  /** See `OperationInfo`. */
   readonly outcome: string;
 }
 

@@ -10,7 +10,6 @@ import { type OperationHost, RunningOperation } from './running-operation.js';
 import { type Outlet, SendBuffer } from './send-buffer.js';
 import type { Subscriptions } from './subscriptions.js';
 
-/** How results are written into a response that is a stream. */
 export interface StreamFormat {
   readonly transport: 'sse' | 'multipart';
   readonly contentType: string;
@@ -19,7 +18,6 @@ export interface StreamFormat {
   readonly heartbeat: string;
   /** What stands before and after a result. @param cursor see `EncodedResult`. */
   frame(cursor: string | undefined): readonly [before: string, after: string];
-  /** Tells the client that the operation has ended. */
   readonly complete: string;
   /** Tells the client to subscribe again elsewhere. */
   readonly goingAway: string;
@@ -78,7 +76,6 @@ export function answerWithStream(
   });
 }
 
-/** One response that carries the results of one operation until it ends. */
 function createHttpStream(
   response: ServerResponse,
   format: StreamFormat,

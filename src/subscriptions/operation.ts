@@ -17,13 +17,11 @@ export const operationRequest = z.object({
 /** The operation that a client wants executed. It has no `query` if a hash names the document. */
 export type OperationRequest = z.output<typeof operationRequest>;
 
-/** An operation that may be executed. */
 export interface Operation extends Pick<OperationRequest, 'operationName' | 'variables'> {
   readonly query: string;
   readonly document: DocumentNode;
   readonly type: OperationTypeNode;
   /** The cursor behind which an EventSource continues after it has reconnected. */
   readonly lastEventId?: string | undefined;
-  /** The reports that the client requested about a query or a mutation. */
   readonly reports?: Reports;
 }

@@ -6,7 +6,6 @@ import { checkedJson } from '../graphql/limits/bounds.js';
 import { ownStrings } from '../lib/json.js';
 import { members, operationRequest } from './operation.js';
 
-/** The sub-protocol of GraphQL over WebSocket. */
 export const protocol = 'graphql-transport-ws';
 
 /** The text around a result in `next`. */

@@ -25,7 +25,6 @@ export interface OperationHost {
 }
 
 const maxWaiting = 1_000;
-/** In bytes. */
 const maxWaitingBytes = 1024 * 1024;
 
 /**

@@ -15,7 +15,6 @@ export function framed(parts: Parts, before: string, after: string): Parts {
   return typeof only === 'string' ? [before + only + after] : [before, ...parts, after];
 }
 
-/** Where the bytes for one client go. */
 export interface Outlet {
   /** How many bytes were sent and not yet taken by the client. */
   unsent(): number;
@@ -70,7 +69,6 @@ export class SendBuffer {
     return this.#count();
   }
 
-  /** Counts against another claim from now on. */
   chargeTo(claim: Claim): void {
     this.#claim.release();
     this.#claim = claim;

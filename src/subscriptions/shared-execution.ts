@@ -14,11 +14,9 @@ export interface EncodedResult {
   readonly parts: Parts;
   /** Of all parts, in bytes, or in characters of a text. */
   readonly length: number;
-  /** The cursor behind which a client can continue. */
   readonly cursor?: string | undefined;
 }
 
-/** One client's subscription. */
 export interface Listener {
   readonly isOver: boolean;
   /** To be called when it is over. `join` sets it. */

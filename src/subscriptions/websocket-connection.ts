@@ -24,7 +24,6 @@ import { maxUnsentBytes, type Outlet, type Parts, SendBuffer } from './send-buff
 import type { Subscriptions } from './subscriptions.js';
 import { WebSocketInput } from './websocket-input.js';
 
-/** How long the client may take to close its side. */
 const closingMs = 2_000;
 
 export class WebSocketConnection implements OperationHost, Outlet {

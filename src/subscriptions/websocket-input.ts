@@ -19,7 +19,6 @@ const controlMessagesPerBeat = 1_000;
 const waitThreshold = 64 * 1024;
 const beatsToRead = 8;
 
-/** How many messages are handled before other connections have their turn. */
 const messagesInTurn = 64;
 
 /** What handles the messages of a connection. */

@@ -37,7 +37,6 @@ export const companiesResolvers: Resolvers = {
   },
 };
 
-/** How companies are identified. */
 export const companiesNodes = {
   Company: {
     parts: ({ marketId, domain }: Company) => [marketId, domainKey(domain)],

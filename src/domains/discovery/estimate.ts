@@ -12,7 +12,6 @@ interface FirstSeen {
 /** An estimate that is later says only that the progress is noise: a discovery takes 10 to 15 minutes. */
 const maxEstimateMs = 7 * 24 * 60 * 60 * 1_000;
 
-/** What the service says of how far a job is. */
 type ProgressOfJob = Pick<Job, 'progress' | 'finished'>;
 
 /** What an estimate needs of earlier polls. It changes only when a job appears, starts from the beginning, or shows its scale. */

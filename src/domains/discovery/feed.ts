@@ -16,7 +16,6 @@ import { jobsEndpoint, jobsRead, runsOf } from './client.js';
 import { nextHistory, type ProgressHistory } from './estimate.js';
 import type { Job, Jobs } from './model.js';
 
-/** State of the jobs in one phase of a market. */
 export interface JobProgress {
   readonly marketId: string;
   readonly phase: JobPhase;

@@ -125,7 +125,6 @@ const categories = parse.withAttributes(keywordLists('keyword', suggestion)).tra
   suggested,
 }));
 
-/** Suggestions without categories. */
 const singleList = parse.requiredRecords('keyword', suggestion).transform(keywords => ({ keywords, suggested: null }));
 
 /** Suggested keywords: a list, bare or under any member, or several as in the keywords of criteria. The specification does not show the body. */

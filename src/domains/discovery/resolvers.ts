@@ -99,7 +99,6 @@ export const discoveryResolvers: Resolvers = {
   },
 };
 
-/** How jobs are identified. */
 export const discoveryNodes = {
   Job: {
     parts: ({ marketId, phase, id }: Job) => [marketId, phase, id],

@@ -104,7 +104,6 @@ export function createEventsClient(searchParam: string | undefined) {
         return { events: readable, totalItems, skipped: events.length - readable.length };
       },
 
-    /** GET /v2/events-monitor/observation/{id}. */
     observation: (id: string, vectors: boolean): Read<Observation> => ({
       request: {
         ...requestTo(observationsEndpoint, `/v2/events-monitor/observation/${encodeURIComponent(id)}`, id),

@@ -174,7 +174,6 @@ function matchOf(event: Event, name: string, query: EventQuery): 'yes' | 'differ
   return areKnown ? 'differentEntities' : 'unknown';
 }
 
-/** The events of each impacted entity by its name, in the order of the list. */
 function groupByName(events: readonly Event[]): ReadonlyMap<string, readonly Event[]> {
   const byName = new Map<string, Event[]>();
   for (const event of events) {

@@ -52,7 +52,6 @@ export function createEventsLoaders(
       const read = { ...last, events: items, position: extras.position ? commonPosition(pages) : undefined };
       return { ...withCursor(query, read), start, isJoined: pages.length > 1 };
     },
-    /** Counts the events that a query selects (see `readStatistics`). */
     statistics: (query: EventQuery, interval: EventInterval) =>
       readStatistics(query, interval, statisticsLimit, plainPage),
     /**
@@ -139,10 +138,8 @@ async function findEvent(
   );
 }
 
-/** The window of a list, with where a subscription continues behind it. */
 export type EventWindowWithCursor = Awaited<ReturnType<ReturnType<typeof createEventsLoaders>['window']>>;
 
-/** In how many filters a request is warned of names. */
 const maxFiltersChecked = 10;
 /** The members of an event, and of a filter, that have names. */
 const nameMembers = ['affectedDatapoints', 'alertTypes', 'impactedEntities'] as const;

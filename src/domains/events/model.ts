@@ -184,7 +184,6 @@ export interface ListPosition {
   readonly seen: readonly string[];
 }
 
-/** A page of events, and the size of the list. */
 export interface EventPage extends Pick<z.output<typeof eventPage>, 'totalItems' | 'unfilteredTotalItems'> {
   readonly events: readonly (Event | parse.LeftOut)[];
   /** What the list had just before the page was read, without the range of the query; undefined if that was not wanted. */

@@ -146,7 +146,6 @@ export const eventsNodes = {
 /** What `eventChanges` reads in a request, by its arguments: equal fields are one read, as they cost one. */
 const pollsOf = oncePerValue((_context: Context) => new Map<string, ReturnType<ReturnType<typeof eventChanges>>>());
 
-/** The most updates of one `eventChanges`. */
 const maxChanges = 1_000;
 
 const eventId = (id: string) => plainText(id, 'id', maxNameLength);

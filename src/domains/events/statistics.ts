@@ -22,7 +22,6 @@ interface UpdateRange {
 /** As `@cost` says of the field. */
 const maxBuckets = 1_000;
 const maxFacets = 100;
-/** How often a range is divided to find the newest events. */
 const maxDivisions = 20;
 
 const shortestMs = { HOUR: 3_600_000, DAY: dayMs, WEEK: 7 * dayMs, MONTH: 28 * dayMs } as const;

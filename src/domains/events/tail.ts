@@ -66,7 +66,6 @@ const latestOf = (events: readonly Event[], earliest: number): number =>
 export const overlapBefore = (events: readonly Event[], now: number): number =>
   Math.min(now, latestOf(events, 0)) - overlapMs;
 
-/** The length of a hash, in bytes. */
 export const hashBytes = 6;
 
 /** An update as a position names it, and its time, in milliseconds since 1970. */

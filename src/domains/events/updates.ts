@@ -36,12 +36,10 @@ const retryMs = { first: 500, max: 30_000 };
 /** The updates that a client has missed, or what is new in a tail. */
 interface Found {
   readonly events: readonly Event[];
-  /** The updates that the client already has. */
   readonly seen: ReadonlyMap<string, number>;
   readonly isComplete: boolean;
 }
 
-/** What one client gets next. */
 interface Batch {
   /** Whether the client begins here, without updates: at its start, or behind a gap. */
   readonly start?: { readonly gap: boolean };

@@ -40,10 +40,8 @@ export const endpointChanged: ExportOutcome = {
     'The endpoint was changed or deleted after this export was requested, and nothing was sent since. To send it to the endpoint as it is now, retry it.',
 };
 
-/** The most time that one attempt can take, in milliseconds. */
 export const attemptMs = 15_000;
 const maxRetries = 3;
-/** The most time that all attempts together can take, in milliseconds. */
 export const maxDeliveryMs = (1 + maxRetries) * attemptMs;
 /** How many 1xx responses may precede the real one. An endpoint that keeps sending them would keep the parser busy. */
 const maxInformational = 10;

@@ -18,7 +18,6 @@ export function meaningOf(status: number): 'delivered' | 'rejected' | 'exception
   return 'failed';
 }
 
-/** Of a response of an endpoint. */
 export const maxAnswerBytes = 1024 * 1024;
 
 /** How much of a response is stored and shown, in characters and items. The rest is cut off. */

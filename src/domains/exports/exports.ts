@@ -25,7 +25,6 @@ import { createTeamStore } from './team-store.js';
 
 export { checkFileStore } from './file-store.js';
 
-/** Lives as long as the process. */
 export type Exports = Awaited<ReturnType<typeof openExports>>;
 
 export interface ExportsDeps {

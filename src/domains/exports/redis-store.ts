@@ -13,7 +13,6 @@ if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'version', ARGV[1] + 1, 'state', ARGV[2], 'seals', ARGV[3])
 return 1`;
 
-/** The set of keys of all teams. */
 const teamsKey = 'mig:exports:with-seals';
 const teamsAtATime = 500;
 /** How long the seals are cached. They are needed for each scrape of the metrics. */

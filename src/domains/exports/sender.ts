@@ -31,14 +31,12 @@ type ExportOrder = Pick<
   'endpoint' | 'marketId' | 'by' | 'idempotencyKey' | 'inputDigest' | 'retryOf' | 'repeatable'
 > & { readonly user: ExportUser; readonly span: Span | undefined };
 
-/** The body of a call, and how many companies were selected and are in it. */
 export interface Payload {
   readonly body: string;
   readonly selected: number;
   readonly sent: number;
 }
 
-/** What the parts that change or use endpoints need. */
 export interface SenderDeps {
   readonly store: TeamStore;
   readonly seals: EndpointSeals;

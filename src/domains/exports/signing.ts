@@ -50,7 +50,6 @@ export function signatureHeaders(
   };
 }
 
-/** What an endpoint seals: the values of its headers, and its signing secrets. */
 const sealedSchemas = { headers: z.record(z.string(), z.string()), signing: z.array(signingSecret) };
 type SealedKind = keyof typeof sealedSchemas;
 

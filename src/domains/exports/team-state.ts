@@ -118,7 +118,6 @@ export function exportNamed(state: TeamState, id: string, argument: string): Exp
   return found;
 }
 
-/** The argument that names the export to retry. */
 export const retriedArgument = 'input.exportId';
 
 /** The export to retry. @throws NotFound; Conflict if it is running, was delivered or has been retried, so that no two retries run at once. */

@@ -13,7 +13,6 @@ export interface Change<T, R> {
 
 /** Stores a text under each name. Once a promise has resolved, its change survives any end of the process. */
 export interface TextStore {
-  /** Under which name the text of a team is stored. */
   nameOf(team: TeamKey): string;
   /**
    * Changes a text atomically, across all processes.

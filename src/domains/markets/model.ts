@@ -37,7 +37,6 @@ const topic = z
 /** The topics of a market (docs/upstream-api.md: Markets interface). */
 export const topics = z.object({ data: parse.requiredRecords('Topic', topic) }).transform(({ data }) => data);
 
-/** A group within a topic of a market. */
 export type MarketTopicGroup = z.output<typeof topicGroup> & { readonly marketId: string };
 
 /** A topic of a market. Other markets may have topics with the same identifier. */

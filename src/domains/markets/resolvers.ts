@@ -7,7 +7,6 @@ import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/run.js';
 import type { Market, MarketTopic, MarketTopicGroup } from './model.js';
 
-/** The market record, read once for all fields that need it. */
 const recordOf = ({ id }: Market, { loaders }: Context) => loaders.markets.record(id);
 
 export const marketsResolvers: Resolvers = {
@@ -35,7 +34,6 @@ export const marketsResolvers: Resolvers = {
   },
 };
 
-/** How markets, their topics and the groups of these are identified. */
 export const marketsNodes = {
   Market: { parts: ({ id }: Market) => [id], find: ([id = '']) => ({ id: marketId(id) }), calls: () => 0 },
   Topic: {

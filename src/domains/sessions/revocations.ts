@@ -15,7 +15,6 @@ const cachedMs = 1_000;
 const maxCached = 50_000;
 /** How long after its end a session stays revoked: a gateway that has not reached Redis yet goes by the clock of its host. */
 const keptMs = 2 * dayMs;
-/** How long after a failure the sign-outs are saved again. */
 const retryMs = 1_000;
 const subject = 'Sign-outs';
 const outageWords =

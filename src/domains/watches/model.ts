@@ -35,7 +35,6 @@ export interface Watch {
   readonly lastDelivery: { readonly at: string; readonly status: number | null } | null;
 }
 
-/** Something that a watch follows has changed. */
 export interface WatchedChange {
   /** What tells it from the other changes that the watch sends: the same where it is found again. */
   readonly key: string;

@@ -136,7 +136,6 @@ export class Watches {
     return watch;
   }
 
-  /** Those of the client. */
   async list(auth: RequestAuth): Promise<readonly Watch[]> {
     const { client } = this.#clientOf(auth);
     return (await this.#ownedBy(client.credential)).filter(({ team }) => team === client.team);

@@ -27,7 +27,6 @@ import {
 import { oncePerValue } from '../../lib/run.js';
 import { defaultPage, fieldOf, isSkipped, maxPageSize } from '../input.js';
 
-/** The most that an operation can cost. */
 export interface OperationCost {
   /** Upstream calls if nothing is cached. */
   readonly calls: number;
@@ -250,7 +249,6 @@ function narrowTo(
   return name === 'Market' ? { ...group, market: group } : group;
 }
 
-/** The arguments of a field. */
 interface Given {
   /** Equal for equal ones. */
   readonly id: number;

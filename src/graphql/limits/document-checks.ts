@@ -51,14 +51,12 @@ interface DocumentChecksDeps {
   readonly statisticsLimit: number;
 }
 
-/** Whose operation it is. */
 interface OperationClient {
   /** Whose turn the work takes: see `AcceptedScopes.turnOf`. */
   readonly scope?: string | undefined;
   readonly credential: Credential | Error | undefined;
 }
 
-/** One operation of a document. */
 interface CheckedOperation {
   readonly document: DocumentNode;
   readonly operationName?: string | null | undefined;

@@ -28,7 +28,6 @@ interface DocumentParams {
  */
 type TrustMode = 'off' | 'allow' | 'log' | 'only';
 
-/** Finds the text of the document that a client requested. See `createTrustedDocuments`. */
 export type DocumentText = ReturnType<typeof createTrustedDocuments>;
 
 /** Total size of the texts that clients registered by their hash, in bytes. */
@@ -49,7 +48,6 @@ export function readManifest(path: string): Manifest {
   }
 }
 
-/** The trusted documents by their hash. */
 export type Manifest = ReadonlyMap<string, string>;
 
 export function createTrustedDocuments(mode: TrustMode, manifest: Pick<Reloadable<Manifest>, 'current'>) {

@@ -48,7 +48,6 @@ interface ClientsDeps {
   readonly log: { warn(facts: object, words: string): void };
 }
 
-/** A client as operators see it. */
 interface Name {
   readonly id: string;
   readonly team: string | null;
@@ -58,7 +57,6 @@ interface Name {
 const redisKey = 'mig:clients';
 /** How often a gateway reads the restrictions of the fleet, in milliseconds. */
 const followMs = 1_000;
-/** How many credentials have names here. */
 const maxNamed = 10_000;
 const measures = ['connections', 'requests', 'requestsInFlight', 'heldBytes', 'upstreamCalls'] as const;
 /** How many clients are shown by each measure. */
@@ -124,7 +122,6 @@ function createRestrictions({ redis, telemetry, log }: ClientsDeps, onAdded: () 
   };
 }
 
-/** The names of clients, as operators see them. */
 function createNames({ teams, acceptedScopes, budget }: ClientsDeps) {
   /** How many came from each owner of memory, in at most a minute. */
   const requests = new LRUCache<string, number>({ ...atMost(maxNamed), ttl: minuteMs, perf: performance });

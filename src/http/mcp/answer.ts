@@ -15,7 +15,6 @@ export interface ToolAnswer {
   readonly errors?: readonly ToolError[];
   /** The arguments that, in addition to those of this call, get the following items. */
   readonly next?: Readonly<Record<string, unknown>>;
-  /** Says that items were left out. */
   readonly note?: string;
   /** The last state of the jobs that the tool has started. */
   readonly progress?: object;
@@ -61,7 +60,6 @@ export function answerOf(tool: ToolOperation, text: string, variables: Readonly<
   return { ...shown, ...(hasNextPage && { next: { [after]: endCursor } }), ...(note && { note }) };
 }
 
-/** The longest text of an answer, in characters. */
 const maxText = 1_000;
 const maxValue = 100;
 

@@ -25,7 +25,6 @@ import {
 import { type ListCoordinate, listBounds } from '../../graphql/list-bounds.js';
 import type { SelectedFields, VariableUse } from './selection.js';
 
-/** A schema in JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export type ObjectSchema = JsonSchema & { readonly type: 'object' };
@@ -121,7 +120,6 @@ function defaultOf(definition: Place['definition'] | undefined): JsonSchema {
   return literal == null ? {} : { default: valueFromASTUntyped(literal) };
 }
 
-/** The description of an argument, and of the values of an enum. */
 function commentOf(type: GraphQLInputType, place: Place | undefined, comment: string): JsonSchema {
   const named = getNamedType(type);
   const texts = [comment || place?.definition.description, ...(isEnumType(named) ? [valuesText(named)] : [])];

@@ -22,7 +22,6 @@ interface McpDeps {
   readonly tools: readonly ToolOperation[];
   readonly schema: GraphQLSchema;
   readonly authentication: Authentication;
-  /** Executes the operations, as those of WebSockets. */
   readonly subscriptions: Subscriptions;
   /** The issuers of the bearer tokens that the service accepts. */
   readonly authorizationServers: readonly string[];
@@ -43,7 +42,6 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
   const { authentication, subscriptions, authorizationServers, proxyHeaders } = deps;
   const progress = createJobWatch(deps.schema, subscriptions);
   const tools = deps.tools.map(tool => describe(tool, progress.schemaFor(tool)));
-  /** Ends the streams that wait for jobs. */
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort(new Abandoned('The gateway closes')));
   const callTool = createToolCalls(deps, progress, closing.signal);

@@ -15,7 +15,6 @@ export interface AdminTarget {
   readonly clients: Pick<Clients, 'view' | 'restrict' | 'release'>;
 }
 
-/** A request to `ADMIN_PORT`, as its thread passes it on. */
 export interface AdminRequest {
   readonly method: string | undefined;
   readonly path: string;
@@ -36,7 +35,6 @@ const methodsOf: ReadonlyMap<string, readonly string[]> = new Map([
   ['/drain', ['POST', 'DELETE']],
   ['/clients', ['GET']],
 ]);
-/** Before the name of one client. */
 const clientsPath = '/clients/';
 
 /** A name of a domain. A web page may have one, and let it resolve to this address, to read what is here in the browser of an operator. */

@@ -12,7 +12,6 @@ export interface Readiness {
   readonly silentMs: number;
 }
 
-/** How often a gateway says that it runs. */
 const beatMs = 250;
 /** A gateway that is silent for so long should get no new requests. In milliseconds. */
 export const busyMs = 2_000;

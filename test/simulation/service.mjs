@@ -164,7 +164,11 @@ export const answers = {
       body: { title: 'Taken', message: '<b>ok</b>', redirectUrl: url },
       told: { ...delivered, redirectUrl: url },
     },
-    { status: 200, body: { title: 'Taken', message: 'ok<br><script>x</script>', redirectUrl: null }, told: delivered },
+    {
+      status: 200,
+      body: { title: 'Taken', message: 'ok<br>so<script>x</script>', redirectUrl: null },
+      told: { ...delivered, messageText: 'ok\nso' },
+    },
     { status: 200, body: { title: 'Taken', message: 'ok', redirectUrl: 'javascript:x' }, told: delivered },
     { status: 200, body: 'done', told: defaultDelivered, isOdd: true },
   ],

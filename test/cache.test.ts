@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { AcceptedScopes, type Scope } from '../src/auth/credentials.js';
 import {
@@ -12,8 +13,8 @@ import {
   type ReceiveOutcome,
 } from '../src/data/cache/cache.js';
 import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
-import { scopedKey } from '../src/data/cache/keys.js';
-import { createMemoryTier, freshEntry, type MemoryTier } from '../src/data/cache/tiers.js';
+import { type ScopedKey, scopedKey } from '../src/data/cache/keys.js';
+import { freshEntry, MemoryTier } from '../src/data/cache/tiers.js';
 import { connectRedis, maxQuickBytes, type RedisClient } from '../src/data/redis.js';
 import {
   Forbidden,
@@ -362,13 +363,35 @@ describe('the memory tier', () => {
     ).length;
 
   test('counts the overhead of tiny entries', () => {
-    const [tier, scope] = [createMemoryTier(100_000), someScope()];
+    const [tier, scope] = [new MemoryTier(100_000), someScope()];
     for (let key = 0; key < 1_000; key += 1) tier.set(named(scope, key), entry(0));
     expect(count(tier, scope, 1_000)).toBeLessThan(250);
   });
 
+  test('keeps what was used last, as much as half of its size, and never more than its size', () => {
+    const [scope, bytes, of] = [someScope(), 20_000, 100];
+    const size = named(scope, 10).length + of + 400;
+    const uses = fc.array(fc.record({ number: fc.integer({ min: 10, max: 60 }), isRead: fc.boolean() }), {
+      size: '+2',
+    });
+    fc.assert(
+      fc.property(uses, all => {
+        const tier = new MemoryTier(bytes);
+        const used: ScopedKey[] = [];
+        for (const { number, isRead } of all) {
+          const key = named(scope, number);
+          if (!isRead) tier.set(key, entry(of));
+          if (tier.get(key) !== undefined) used.push(key);
+        }
+        for (const key of used.slice(-Math.floor(bytes / 2 / size))) expect(tier.get(key)).toBeDefined();
+        const kept = new Set(used.filter(key => tier.get(key) !== undefined));
+        expect(kept.size * size).toBeLessThanOrEqual(bytes);
+      }),
+    );
+  });
+
   test('ignores an entry larger than its size, and evicts nothing for it', () => {
-    const [tier, scope] = [createMemoryTier(100_000), someScope()];
+    const [tier, scope] = [new MemoryTier(100_000), someScope()];
     tier.set(named(scope, 0), entry(1_000));
     tier.set(named(scope, 1), entry(200_000));
     const found = [0, 1].map(key => freshEntry(tier, named(scope, key), undefined, 'freshUntil'));

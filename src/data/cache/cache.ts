@@ -19,7 +19,7 @@ import type { Generation, Generations } from './generations.js';
 import { type ScopedKey, scopeOfKey } from './keys.js';
 import type { Load, Lookup, LookupResult, ReceiveOutcome } from './lookup.js';
 import { type CacheState, LookupBatch, resultOf } from './lookup-batch.js';
-import { anyGeneration, createMemoryTier, createRedisTier, freshEntry } from './tiers.js';
+import { anyGeneration, createRedisTier, freshEntry, MemoryTier } from './tiers.js';
 
 export type { Lifetime, Load, Loaded, Lookup, LookupOutcome, LookupResult, ReceiveOutcome } from './lookup.js';
 
@@ -33,7 +33,7 @@ export class Cache {
   /** @param bytes the bound of memory. @param shared undefined: nothing is kept in Redis. */
   constructor(bytes: number, shared: SharedStore | undefined, generations: Generations, telemetry: Telemetry) {
     const redis = shared && createRedisTier(shared);
-    this.#state = { memory: createMemoryTier(bytes), redis, generations, inFlight: new Map() };
+    this.#state = { memory: new MemoryTier(bytes), redis, generations, inFlight: new Map() };
     this.generations = generations;
     this.#telemetry = telemetry;
   }

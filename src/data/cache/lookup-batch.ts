@@ -111,13 +111,12 @@ export class LookupBatch implements Receiver<Loaded> {
       const key = (
         lookup.tag === undefined ? lookup.key : `${lookup.key} ${generation?.token ?? thisTurn()}`
       ) as ScopedKey;
-      let inFlight = all.get(key);
-      if (inFlight === undefined) {
-        inFlight = { key, lookup, generation, isCacheable, loader: this, waiters: [] };
+      const [waiter, earlier] = [{ batch: this, index }, all.get(key)];
+      const inFlight = earlier ?? { key, lookup, generation, isCacheable, loader: this, waiters: [waiter] };
+      if (earlier === undefined) {
         all.set(key, inFlight);
         started.push(inFlight);
-      }
-      inFlight.waiters.push({ batch: this, index });
+      } else earlier.waiters.push(waiter);
       this.#joined.push(inFlight);
     }
     if (this.#missing === 0) this.#resolve();

@@ -1,5 +1,4 @@
 // Where entries are kept: in this process, and in Redis.
-import { LRUCache } from 'lru-cache';
 import { timeNow } from '../../lib/clock.js';
 import { runYielding } from '../../lib/run.js';
 import type { Span } from '../../observability/operation-info.js';
@@ -22,23 +21,52 @@ export function freshEntry(
   until: 'freshUntil' | 'usableUntil',
   maxMs = Number.POSITIVE_INFINITY,
 ): Entry | undefined {
-  const now = timeNow();
   const entry = tier.get(key);
-  const isWanted = wanted === anyGeneration || entry?.generation === wanted;
-  return entry !== undefined && isWanted && entry[until] > now && entry[until] <= now + maxMs ? entry : undefined;
+  if (entry === undefined || (wanted !== anyGeneration && entry.generation !== wanted)) return undefined;
+  const leftMs = entry[until] - timeNow();
+  return leftMs > 0 && leftMs <= maxMs ? entry : undefined;
 }
 
 /** In bytes: the memory of an entry in addition to its key and the JSON text of its value. */
 const overheadBytes = 400;
 
-export type MemoryTier = ReturnType<typeof createMemoryTier>;
+/**
+ * The tier in this process, in two halves: once the newer one is full, it becomes the older one, and what that had is dropped as a whole. What is read moves
+ * to the newer one. So an entry that nobody reads, as most are, has no place in an order of use, and costs one insertion.
+ */
+export class MemoryTier {
+  readonly #half: number;
+  #newer = new Map<ScopedKey, Entry>();
+  #older = new Map<ScopedKey, Entry>();
+  /** Of all that was put into the newer half. */
+  #bytes = 0;
 
-/** Keeps the most recently used entries. @param bytes counted as JSON text; the parsed values take about twice as much memory. */
-export const createMemoryTier = (bytes: number) =>
-  new LRUCache<ScopedKey, Entry>({
-    maxSize: bytes,
-    sizeCalculation: (entry, key) => entry.bytes + key.length + overheadBytes,
-  });
+  /** @param bytes counted as JSON text; the parsed values take about twice as much memory. */
+  constructor(bytes: number) {
+    this.#half = bytes / 2;
+  }
+
+  get(key: ScopedKey): Entry | undefined {
+    const newer = this.#newer.get(key);
+    if (newer !== undefined) return newer;
+    const older = this.#older.get(key);
+    if (older !== undefined) this.set(key, older);
+    return older;
+  }
+
+  /** Keeps an entry, unless it is larger than a half. */
+  set(key: ScopedKey, entry: Entry): void {
+    const size = entry.bytes + key.length + overheadBytes;
+    if (size > this.#half) return;
+    this.#bytes += size;
+    if (this.#bytes > this.#half) {
+      this.#older = this.#newer;
+      this.#newer = new Map();
+      this.#bytes = size;
+    }
+    this.#newer.set(key, entry);
+  }
+}
 
 /** In characters, including the scope. A longer key is hashed. */
 const maxKeyLength = 250;

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { isUnreadable, utcTime } from '../src/data/parsing.js';
+import fc from 'fast-check';
+import { isUnreadable, parseLenient, utcTime } from '../src/data/parsing.js';
 import { csvExport, esgData, esgOf } from '../src/domains/companies/model.js';
-import { observation, eventPage as pageModel } from '../src/domains/events/model.js';
+import { isUsualObservation, observation, eventPage as pageModel } from '../src/domains/events/model.js';
 import { marketRecord } from '../src/domains/markets/model.js';
 import { boundedJson } from '../src/lib/json.js';
 import { instantOf, readTime } from '../src/lib/time.js';
@@ -955,6 +956,39 @@ describe('a body', () => {
     expect(data).toEqual({ market: { name: 'M', esg: null, companies: { totalCount: 0 } } });
     expect(errors?.map(({ path }) => path.join('.'))).toEqual(['market.esg']);
   });
+});
+
+test('an observation that is read as it is has what the model would make of it, without drift', () => {
+  const usual = {
+    dedupeId: 'd',
+    sourceService: 'news',
+    title: 'T',
+    content: ['a', 'b'],
+    textEmbedding: null,
+    weight: { mediaBias: 0.5 },
+    publishedAt: '2026-01-30T08:30:00.000Z',
+    addedAt: '2026-01-30T09:00:00.000Z',
+    clusterLabel: { label: 1, method: 'm' },
+    url: 'https://news.example/a',
+  };
+  const other = fc.oneof(
+    fc.constantFrom(undefined, null, [], '', 0, [1], '2026-01-30', 'http://a', Number.POSITIVE_INFINITY),
+    fc.jsonValue(),
+  );
+  const within = fc.record({ label: other, method: other, mediaBias: other }, { requiredKeys: [] });
+  const members = fc.constantFrom(...Object.keys(usual), '_id', 'data', 'more', 'error');
+  expect(isUsualObservation(usual)).toBe(true);
+  fc.assert(
+    fc.property(fc.dictionary(members, fc.oneof(other, within), { maxKeys: 2 }), changes => {
+      const body = { ...usual, ...changes };
+      const drift = { fields: [], leftOut: 0 };
+      if (!isUsualObservation(body)) return;
+      const made = parseLenient(observation, body, drift);
+      expect({ ...body, textEmbedding: null }).toMatchObject(made);
+      expect(drift.fields).toEqual([]);
+    }),
+    { numRuns: 5_000 },
+  );
 });
 
 test.each([

@@ -170,14 +170,18 @@ export const utcTime = z.union([
 /** At most 16,384 numbers: those of the largest models are 4,096. */
 const numbers = /^ *(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)? *(?:, *(?=\S)|$)){0,16384}$/;
 
-/** A wanted vector, which `replyText` has turned into the text between its brackets. */
-export const vector = z
-  .string()
-  .regex(numbers)
-  .transform(text => new Vector(text));
+const isFlat = (list: unknown) =>
+  Array.isArray(list) && list.every(item => item === null || typeof item === 'number' || typeof item === 'boolean');
+
+const wantedVector = z.string().regex(numbers);
+/** The text between the brackets of a wanted vector, which `replyText` has made; null for an unwanted one, which is not cut out of a short body. */
+export const vector = z.union([
+  wantedVector.transform(text => new Vector(text)),
+  z.custom(isFlat).transform(() => null),
+]);
 
 /** A URL in its usual form, which needs no parser: a domain in ASCII, and nothing that is not printable. */
-const usualUrl = /^https?:\/\/(?:(?!xn--)[a-z\d-]{1,63}\.){1,8}[a-z]{2,24}(?:[/?#][!-~]*)?$/;
+export const usualUrl = /^https?:\/\/(?:(?!xn--)[a-z\d-]{1,63}\.){1,8}[a-z]{2,24}(?:[/?#][!-~]*)?$/;
 
 /** A URL that a browser may open. */
 export const webUrl = z.union([z.string().regex(usualUrl), z.string().refine(url => parseWebUrl(url) !== undefined)]);

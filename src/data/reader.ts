@@ -20,6 +20,8 @@ export interface ServiceEndpoint
   extends Pick<UpstreamRequest, 'family' | 'address' | 'method' | 'argument' | 'bounds'> {
   /** The member of a reply that names what the path names. A reply that names another one is invalid. Undefined: the path names nothing. */
   readonly idMember: NamedRecord['member'] | undefined;
+  /** The member that holds number arrays. Undefined: none does. */
+  readonly vectorMember?: string;
   readonly lifetime: Lifetime;
   /**
    * Raise it with every change to the model: gateways of two versions then have cache entries and polls of their own. `test/model-version.test.ts`
@@ -41,11 +43,12 @@ export const cachedFor = (seconds: number, absent = 0): Lifetime => ({
   absent: absent * 1_000,
 });
 
-/** The request to an endpoint. @param id what the path names. */
+/** The request to an endpoint. @param id what the path names. @param wantsVectors whether the reply's number arrays are wanted. */
 export const requestTo = (
-  { family, version, lifetime, address, method, argument, bounds, idMember }: ServiceEndpoint,
+  { family, version, lifetime, address, method, argument, bounds, idMember, vectorMember }: ServiceEndpoint,
   path: string,
   id?: string,
+  wantsVectors = false,
 ) => ({
   // Each by its name: a copy of the endpoint would take microseconds in every read.
   family,
@@ -57,6 +60,7 @@ export const requestTo = (
   bounds,
   path,
   record: id === undefined || idMember === undefined ? undefined : { id, member: idMember },
+  vectors: vectorMember === undefined ? undefined : { member: vectorMember, wanted: wantsVectors },
   safe: true as const,
 });
 

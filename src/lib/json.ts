@@ -1,6 +1,4 @@
 // JSON as bytes: looked at before it is parsed.
-import { oncePerText } from './run.js';
-
 const byteOf = (character: string) => character.charCodeAt(0);
 
 /** What gives JSON its structure, as the bytes of its text in UTF-8. */
@@ -187,13 +185,6 @@ export function cutNumberArrays(body: Buffer, arrays: readonly FlatArray[]): Buf
   }
   return parts.length === 0 ? body : Buffer.concat([...parts, body.subarray(kept)]);
 }
-
-/** The same for a short text, which takes less time than its bytes. A quote behind a backslash begins no key. */
-export const cutFromText = (text: string, member: string) =>
-  (text.includes(member) ? text.replace(arrayOf(member), '$1null') : text) as BoundedJson;
-
-/** A flat array under a member of this name. */
-const arrayOf = oncePerText(member => new RegExp(`(?<!\\\\)("${member}"\\s*:\\s*)\\[[^[{"\\]]*\\]`, 'g'));
 
 /** Turns each of these arrays into a string of its own text in place, `[1, 2]` into `"1, 2"`, which is parsed at the speed of copying. Returns the body. */
 export function quoteNumberArrays(body: Buffer, arrays: readonly FlatArray[]): Buffer {

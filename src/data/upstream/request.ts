@@ -56,7 +56,7 @@ export interface UpstreamRequest {
   /** Whether the request may be sent again. */
   readonly safe: boolean;
   /** The member that holds number arrays. If they are wanted, each becomes a string before the body is parsed; otherwise they are removed. */
-  readonly vectors?: { readonly member: string; readonly wanted: boolean };
+  readonly vectors?: { readonly member: string; readonly wanted: boolean } | undefined;
 }
 
 /** One that says which record its path names, if it names one. */

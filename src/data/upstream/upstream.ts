@@ -79,7 +79,7 @@ export function createUpstream(
         if (running === 0) end();
       },
     };
-    for (const [index, request] of calls.requests.entries()) {
+    calls.requests.forEach((request, index) => {
       const { family, address } = request;
       try {
         const known = targets.find(target => target.family === family && target.address === address);
@@ -90,7 +90,7 @@ export function createUpstream(
       } catch (error) {
         calls.receiver.reject(index, error as Error);
       }
-    }
+    });
     batch.retryBudget.earn(running);
     if (running === 0) end();
     else if (signal?.aborted) onAbort();

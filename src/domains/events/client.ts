@@ -10,6 +10,7 @@ import {
   type EventExtras,
   type EventPage,
   eventPage,
+  isUsualObservation,
   type ListPosition,
   type Observation,
   observation,
@@ -24,18 +25,22 @@ export const eventsEndpoint: ServiceEndpoint = {
   method: 'GET',
   argument: 'filter',
   idMember: undefined,
+  vectorMember: 'embeddings',
   // A page of a hundred. Their embeddings are cut out, or turned into text, before anything is counted.
   bounds: { bytes: 32 * 1024 * 1024, otherBytes: 8 * 1024 * 1024, items: 50_000, members: 50_000 },
 };
 const observationsEndpoint: ServiceEndpoint = {
   family: 'observations',
-  version: 1,
+  version: 2,
   lifetime: cachedFor(300, 30),
   address: 'base',
   method: 'GET',
   argument: 'id',
   idMember: '_id',
+  vectorMember: 'textEmbedding',
 };
+
+const monitor = '/v2/events-monitor';
 
 /** The query parameters of the event list (docs/upstream-api.md: GET events). For each parameter that is left out, the service uses its default. */
 export type EventQuery = Partial<
@@ -73,10 +78,7 @@ export function createEventsClient(searchParam: string | undefined) {
      * @throws NotConfigured if the query has a `search`, but the name of its parameter is not configured.
      */
     page: (query: EventQuery, page: number, pageSize: number, { vectors, position }: EventExtras): Read<EventPage> => ({
-      request: {
-        ...requestTo(eventsEndpoint, `/v2/events-monitor/events?${parameters(query, page, pageSize)}`),
-        vectors: { member: 'embeddings', wanted: vectors },
-      },
+      request: requestTo(eventsEndpoint, `${monitor}/events?${parameters(query, page, pageSize)}`, undefined, vectors),
       tag: eventsTag,
       outlivesTag: true,
       ...(position && {
@@ -105,11 +107,11 @@ export function createEventsClient(searchParam: string | undefined) {
       },
 
     observation: (id: string, vectors: boolean): Read<Observation> => ({
-      request: {
-        ...requestTo(observationsEndpoint, `/v2/events-monitor/observation/${encodeURIComponent(id)}`, id),
-        vectors: { member: 'textEmbedding', wanted: vectors },
-      },
-      parse: body => ({ ...observation.parse(body), id }),
+      request: requestTo(observationsEndpoint, `${monitor}/observation/${encodeURIComponent(id)}`, id, vectors),
+      parse: body =>
+        isUsualObservation(body)
+          ? Object.assign(body, { id, textEmbedding: null })
+          : { ...observation.parse(body), id },
     }),
   };
   return client;

@@ -68,7 +68,6 @@ declare const teamKeyBrand: unique symbol;
 /** The storage key of a team's data. Only `teamOf` makes one, so that no text from a client can be used as a key. It is never shown. */
 export type TeamKey = string & { readonly [teamKeyBrand]: true };
 
-/** A team, as the gateway stores its data and as its members see it. */
 export interface Team {
   readonly key: TeamKey;
   readonly name: string;
@@ -123,7 +122,6 @@ export function createTeams(list: TeamList | undefined) {
   return {
     /** Undefined without a teams file. */
     list,
-    /** The team of a credential; null where it has none. */
     teamOf(credential: Credential): Team | null {
       const member = memberOf(credential);
       if (list === undefined) return credential.kind === 'apiKey' && member !== undefined ? soleTeam(member) : null;

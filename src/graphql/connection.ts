@@ -70,7 +70,6 @@ function pagesFor(offset: number, count: number): readonly [PagePart, ...PagePar
   ];
 }
 
-/** A page of the service, with the length of its list. */
 interface ServicePage {
   readonly totalItems: number;
 }

@@ -92,7 +92,6 @@ export const preparedFilter = oncePerValue((filter: CompanyFilter, argument: str
   };
 });
 
-/** The ends of a range; null for an open one. */
 type Ends = readonly [min: number | null, max: number | null];
 
 /** @throws BadUserInput if no number can be within the range. */

@@ -48,7 +48,6 @@ const jobsOf = (marketId: string, phase: JobPhase, list: typeof jobList | typeof
 /** The runs of jobs in one phase of a market, by which what a write has started is known. */
 export const runsOf = (marketId: string, phase: JobPhase) => `${phase} ${marketId}`;
 
-/** What the writes that start jobs have in common. */
 const startedAs = (marketId: string, phase: JobPhase): Pick<Write<Jobs>, 'starts' | 'success'> => ({
   starts: {
     tag: jobsTag(marketId),

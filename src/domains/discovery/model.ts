@@ -119,7 +119,6 @@ export interface ReviewCompaniesPayload extends DiscoveryAlreadyRunning {
 
 const suggestion = z.union([text, z.object({ keyword: text }).transform(({ keyword }) => keyword)]);
 
-/** Suggestions in categories: the lists of keywords in criteria. */
 const categories = parse.withAttributes(keywordLists('keyword', suggestion)).transform(suggested => ({
   keywords: [...suggested.features, ...suggested.user, ...suggested.synonyms],
   suggested,

@@ -7,7 +7,6 @@ import type { EventQuery } from './client.js';
 import type { Event, EventExtras, EventPage } from './model.js';
 import { commonPosition } from './updates-cursor.js';
 
-/** What is read of each company: its first events that a query selects. */
 export interface CompanyEventsRequest {
   readonly query: EventQuery;
   readonly first: number;
@@ -54,7 +53,6 @@ function nothingIfRefused(error: unknown): Found {
   throw error;
 }
 
-/** The names in groups, each of which one URL can hold. */
 function groupsOf(names: readonly string[]): readonly (readonly string[])[] {
   const groups: string[][] = [];
   let room = 0;

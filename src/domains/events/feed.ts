@@ -116,7 +116,6 @@ function updatesOf(query: EventQuery, vectors: boolean, deps: FeedDeps, { creden
   const filter = deps.events.filterOf(query);
   return {
     list: updatesListId(credential, filter),
-    /** Of the poll that finds them. */
     topic: `event updates ${eventsEndpoint.version} ${vectors} ${filter}`,
     /** @param keep is told of the bytes of each page. */
     reading: (auth: RequestAuth, keep = (_bytes: number) => {}) =>

@@ -20,11 +20,9 @@ export interface Position {
   readonly tail?: TailPlace | undefined;
 }
 
-/** A tail among those of its chain. */
 export interface TailPlace {
   /** Names a chain of tails, as hexadecimal digits: each continues the one before it. A gateway found both, and none of another between. */
   readonly chain: string;
-  /** As in `Tail`. */
   readonly sent: number;
 }
 

@@ -178,7 +178,6 @@ export async function missedSince(
   }
 }
 
-/** Reads what a subscription has missed, and counts it. */
 interface Backfill {
   readonly read: ReadBetween;
   /** What was read is needed no more. */

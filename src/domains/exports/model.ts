@@ -92,7 +92,6 @@ export type ExportOutcome = z.output<typeof outcome>;
 export type ExportRecord = z.output<typeof exportRecord>;
 export type TeamState = z.output<typeof teamState>;
 
-/** The state of a team for which nothing is stored yet. */
 export const emptyTeam: TeamState = { endpoints: [], exports: [] };
 
 /** The state of an export. `UNKNOWN`: the process that was sending it stopped before it recorded an outcome. */

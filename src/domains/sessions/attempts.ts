@@ -15,7 +15,6 @@ const maxPerEmailAndNetwork = 10;
 const maxPerNetwork = 100;
 /** For one e-mail address from all networks that it has not signed in from, against guessing from many networks. */
 const maxPerEmail = 100;
-/** How long a network stays known for an e-mail address. */
 const knownSeconds = 14 * 24 * 60 * 60;
 const maxKnownLocally = 50_000;
 

@@ -123,7 +123,6 @@ export const costsOf = oncePerValue((schema: GraphQLSchema): ReadonlyMap<GraphQL
   return costs;
 });
 
-/** The calls of a field for one object. */
 function callsFor({ calls, pages, eventsCounted }: FieldCost, { has, ids = 1 }: Given, statisticsLimit: number) {
   if (eventsCounted) return calls + Math.ceil(statisticsLimit / maxPageSize);
   if (pages && has('last')) return 4;

@@ -42,7 +42,6 @@ import { createDocumentStore, type DocumentText, RefusedOperation, withCode } fr
 interface DocumentChecksDeps {
   readonly schema: GraphQLSchema;
   readonly documentText: DocumentText;
-  /** Whether clients may query the schema. */
   readonly introspection: boolean;
   /** The maximum number of upstream calls of one operation of a client to whom `teams` gives no other. */
   readonly callLimit: number;

@@ -55,7 +55,6 @@ interface Name {
 
 /** A hash of the restrictions, by the client's name. It has no expiry, so that Redis does not evict it first. */
 const redisKey = 'mig:clients';
-/** How often a gateway reads the restrictions of the fleet, in milliseconds. */
 const followMs = 1_000;
 const maxNamed = 10_000;
 const measures = ['connections', 'requests', 'requestsInFlight', 'heldBytes', 'upstreamCalls'] as const;

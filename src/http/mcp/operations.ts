@@ -17,7 +17,6 @@ import { type SelectedField, type SelectedFields, selectedFields, usesIn, type V
 
 export type ToolOperation = ReturnType<typeof readToolOperation>;
 
-/** The list that a tool returns page by page. */
 export interface ToolPage {
   /** Where the connection is in the data. */
   readonly path: readonly string[];

@@ -58,7 +58,6 @@ export function selectedFields(
   return collect(root, schema.getRootType(operation) as GraphQLNamedType, new Map());
 }
 
-/** A place in the arguments of a field that a variable fills. */
 export interface VariableUse {
   readonly variable: string;
   /** The path of the field in the data: `market.companies`. */

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { ApolloClient, gql, HttpLink, InMemoryCache } from '@apollo/client';
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { gql as urqlGql } from '@urql/core';
 import { isAbstractType, isObjectType } from 'graphql';
 import relay from 'relay-runtime';
@@ -161,6 +161,30 @@ test('urql follows a list of events over the socket, and continues behind the la
   }
   unsubscribe();
   expect(titles).toEqual(['first', 'second', 'third']);
+});
+
+test('after a session that ended during an outage, the socket reconnects at once when the user has signed in', async () => {
+  jest.useFakeTimers();
+  cleanups.push(() => jest.useRealTimers());
+  const ends = [1006, 1006, 1006, 1006, 4401];
+  const sockets: object[] = [];
+  class Failing {
+    onclose = (_event: object) => {};
+    constructor() {
+      const code = ends[sockets.push(this) - 1];
+      if (code !== undefined) void Promise.resolve().then(() => this.onclose({ code, reason: '', wasClean: false }));
+    }
+  }
+  Object.assign(globalThis, { WebSocket: Failing });
+  cleanups.push(() => Object.assign(globalThis, { WebSocket: undefined }));
+  const path = '../../examples/clients/src/socket.js?outage';
+  const { socket, reconnect }: typeof import('../../examples/clients/src/socket.js') = await import(path);
+  socket.subscribe({ query: 'subscription { eventUpdates { cursor } }' }, { next() {}, error() {}, complete() {} });
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(sockets.length).toBe(ends.length);
+  reconnect();
+  await jest.advanceTimersByTimeAsync(0);
+  expect(sockets.length).toBe(ends.length + 1);
 });
 
 describe('generated types have no null where @semanticNonNull says that it is an error', () => {

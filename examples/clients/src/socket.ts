@@ -5,13 +5,18 @@ const unauthorized = 4401;
 const forbidden = 4403;
 
 let silence: ReturnType<typeof setTimeout> | undefined;
+/** Whether the credential has just changed: then the next attempt does not wait, however many have failed. */
+let isNewSession = false;
 
 const connection = createClient({
   url: 'wss://gateway.example/graphql',
   // By default, it gives up after five attempts or a failed connection, and the waits have no limit.
   retryAttempts: Number.POSITIVE_INFINITY,
   shouldRetry: problem => codeOf(problem) !== forbidden,
-  retryWait: retries => sleep(Math.min(1_000 * 2 ** retries, 30_000) * (0.5 + Math.random() / 2)),
+  retryWait: async retries => {
+    if (!isNewSession) await sleep(Math.min(1_000 * 2 ** retries, 30_000) * (0.5 + Math.random() / 2));
+    isNewSession = false;
+  },
   // A network that is gone says nothing: a ping without a pong ends the connection.
   keepAlive: 10_000,
   on: {
@@ -65,6 +70,7 @@ export const socket: Client = {
 /** Call this after signing in and signing out: it reconnects with the current credential and starts all subscriptions again. */
 export function reconnect(): void {
   session.isOver = false;
+  isNewSession = true;
   connection.terminate();
   const starts = [...waiting];
   waiting.clear();

@@ -60,6 +60,21 @@ check('what was shown live stays, and nothing is shown twice: 60 random steps', 
   on.complaints.length = 0;
 });
 
+check('an event that cannot be read is told, and the list goes on behind it', async t => {
+  const broken = post('On the second page', { _id: 7 });
+  t.after(() => Object.assign(broken, { _id: 'readable-again' }));
+  for (let number = 1; number <= 30; number += 1) post(`Before it ${number}`);
+  await openMonitor();
+  const alert = page.getByRole('region', { name: 'Events', exact: true }).getByRole('alert');
+  for (let tries = 0; tries < 20 && (await rows().count()) < 60; tries += 1) {
+    await page.mouse.wheel(0, 4_000);
+    await page.waitForTimeout(300);
+  }
+  assert.ok((await rows().count()) >= 60);
+  await alert.first().waitFor();
+  on.complaints.length = 0;
+});
+
 check('a row that the pointer or the focus is on does not move; an update of a listed event is marked', async () => {
   await openMonitor();
   const { _id } = post('Before the pointer came');

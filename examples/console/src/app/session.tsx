@@ -3,7 +3,7 @@ import { useQuery } from '@apollo/client/react';
 import { graphql } from '../gql';
 import { client } from '../graphql/client';
 import { sessionEnded } from '../graphql/links';
-import { socket } from '../graphql/socket';
+import { reconnect } from '../graphql/socket';
 
 const ViewerDocument = graphql(`query Viewer { viewer { authentication email name } }`);
 
@@ -28,8 +28,7 @@ export async function beginSession(email?: string | null): Promise<void> {
 /** Reads again what the ended session could not. */
 function goOn(): void {
   sessionEnded(false);
-  // The next connection sends the new cookie.
-  socket.terminate();
+  reconnect();
   void client.refetchObservableQueries();
 }
 
@@ -39,8 +38,7 @@ async function renew(): Promise<void> {
   session(undefined);
   sessionEnded(false);
   sessionStorage.clear();
-  // The next connection sends the new cookie.
-  socket.terminate();
+  reconnect();
   await client.clearStore();
   session(last + 1);
 }

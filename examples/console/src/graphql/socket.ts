@@ -12,6 +12,8 @@ export type Connection = 'idle' | 'connecting' | 'live' | 'reconnecting' | 'refu
 export const connection = makeVar<Connection>('idle');
 
 let silence: ReturnType<typeof setTimeout> | undefined;
+/** Whether the cookie has just changed: then the next attempt does not wait, however many have failed. */
+let isNewSession = false;
 
 /** A network that is gone does not close a connection. The page closes it if what it expects does not come in time. */
 function expectWithin(milliseconds: number): void {
@@ -24,7 +26,10 @@ export const socket = createClient({
   url: `${location.origin.replace('http', 'ws')}/graphql`,
   retryAttempts: Number.POSITIVE_INFINITY,
   shouldRetry: problem => !REFUSED.includes(closeCode(problem)),
-  retryWait: retries => restOrOnline(Math.min(500 * 2 ** retries, 15_000) * (0.5 + Math.random() / 2)),
+  retryWait: async retries => {
+    if (!isNewSession) await restOrOnline(Math.min(500 * 2 ** retries, 15_000) * (0.5 + Math.random() / 2));
+    isNewSession = false;
+  },
   keepAlive: 5_000,
   on: {
     connecting(isRetry) {
@@ -45,6 +50,12 @@ export const socket = createClient({
     },
   },
 });
+
+/** Connects again at once, with the new cookie. */
+export function reconnect(): void {
+  isNewSession = true;
+  socket.terminate();
+}
 
 function closeCode(problem: unknown): number {
   return problem instanceof CloseEvent ? problem.code : 0;

@@ -2,22 +2,37 @@ import type { ErrorLike } from '@apollo/client';
 import { useState } from 'react';
 import { isRetryable, RETRY_MS } from './errors';
 
-type FetchMore = (options: { variables: { after: string | null | undefined } }) => Promise<{ error?: ErrorLike }>;
+type FetchMore = (options: {
+  variables: { after: string | null | undefined };
+  errorPolicy: 'all';
+}) => Promise<{ error?: ErrorLike }>;
+
+/** `after`: behind which page there was an error. */
+type State = { readonly reading: boolean; readonly error?: ErrorLike; readonly after?: string | null };
 
 type PageInfo = { readonly hasNextPage: boolean; readonly endCursor: string | null };
 
-/** Reads the next page of a list. After an error it waits for the user, or, if that may pass, for some time, so that it does not ask without end. */
+/**
+ * Reads the next page of a list. After an error it waits for the user, or, if that may pass, for some time, so that it does not ask without end. A page of which
+ * only a part failed is read: the list goes on behind it.
+ */
 export function useNextPage(fetchMore: FetchMore, pageInfo: PageInfo | undefined) {
-  const [{ reading, error }, setState] = useState<{ reading: boolean; error?: ErrorLike }>({ reading: false });
+  const [{ reading, error, after }, setState] = useState<State>({ reading: false });
   const retry = () => setState({ reading: false });
   const end = (error?: ErrorLike) => {
-    setState({ reading: false, error });
+    const isSame = (last: State) => last.after === pageInfo?.endCursor;
+    // What failed of an earlier page is still not there.
+    setState(last =>
+      error || isSame(last) ? { reading: false, error, after: pageInfo?.endCursor } : { ...last, reading: false },
+    );
     if (error && isRetryable(error)) setTimeout(retry, RETRY_MS);
   };
   const read = () => {
-    setState({ reading: true });
-    fetchMore({ variables: { after: pageInfo?.endCursor } }).then(result => end(result.error), end);
+    setState(last => ({ ...last, reading: true }));
+    // Of its own, `fetchMore` has no error policy, and gives up a page with one error.
+    fetchMore({ variables: { after: pageInfo?.endCursor }, errorPolicy: 'all' }).then(({ error }) => end(error), end);
   };
-  const canRead = pageInfo?.hasNextPage === true && !reading && !error;
+  const hasFailed = error !== undefined && after === pageInfo?.endCursor;
+  const canRead = pageInfo?.hasNextPage === true && !reading && !hasFailed;
   return { canRead, read, error, retry };
 }

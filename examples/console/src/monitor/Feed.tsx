@@ -77,7 +77,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
   };
 
   const next = useNextPage(
-    ({ variables }) => fetchMore({ variables: { ...variables, isFirst: false } }),
+    ({ variables, errorPolicy }) => fetchMore({ variables: { ...variables, isFirst: false }, errorPolicy }),
     data?.events?.pageInfo,
   );
   const count = total ?? data?.events?.totalCount;

@@ -1,7 +1,6 @@
 // Warnings of what fails outside the gateway, each at most once a minute.
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import failures from './failures.json' with { type: 'json' };
 
 /** How long a warning with the same words is suppressed, in milliseconds. */
 const quietMs = 60_000;
@@ -83,14 +82,58 @@ const timedOut = 'Command timed out';
 /** The message of ioredis where a connection was closed before it could be used. */
 export const closed = 'Connection is closed.';
 
+/** Error codes of the system, TLS, undici and Redis, from the specific to the general: what each means, and what the operator can do. */
+const wordsByCode: readonly (readonly [code: RegExp, words: string, advice?: string])[] = [
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'the name cannot be resolved', 'Check the host name and the DNS'],
+  [/^ECONNREFUSED$/, 'connections are refused', 'Check host and port, and that the server runs'],
+  [/^CLOSED$/, 'cannot connect', 'Check hosts, ports, and redis:// or rediss://'],
+  [
+    /^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/,
+    'the connection was closed',
+    'Check the log of the server, and whether it expects TLS',
+  ],
+  [
+    /TIMEDOUT$|TIMEOUT$/,
+    'no answer in time',
+    'Check the load of the server, the network, and whether the server expects TLS',
+  ],
+  [/^E(HOST|NET)UNREACH$/, 'there is no network route', 'Check the routes and the firewall'],
+  [/^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/, 'the TLS certificate is not valid now', 'Renew it, and check the clocks'],
+  [/ALTNAME/, 'the TLS certificate is for another name', 'Use a host name that is in the certificate'],
+  [
+    /SELF_SIGNED|ISSUER|LEAF_SIGNATURE/,
+    'the TLS certificate is of an unknown authority',
+    'Set NODE_EXTRA_CA_CERTS to the certificate of the authority',
+  ],
+  [/CERT|SIGNATURE/, 'the TLS certificate is not accepted', 'Check the certificate of the server'],
+  [/^(EPROTO|ERR_SSL_.*|ERR_TLS_.*)$/, 'the TLS handshake failed', 'Check that this port uses TLS'],
+  [/^(HPE_|HTTPParserError$)/, 'the answer is not HTTP', 'Check host and port, and whether the server expects https'],
+  [/^SELECT$/, 'there is no such database, or the user may not use it', 'Check the number at the end of the address'],
+  [/^WRONGPASS$/, 'the user or the password is wrong', 'Correct them in the address'],
+  [/^NOAUTH$/, 'a password is needed', 'Add it to the address'],
+  [/^NOPERM$/, 'the user may not do what the gateway needs', "Extend the user's rights in Redis"],
+  [/^OOM$/, 'Redis is full and can evict nothing', 'Raise maxmemory, or set maxmemory-policy'],
+  [/^READONLY$/, 'this Redis is a replica and takes no writes', 'Use the address of the primary'],
+  [/^MISCONF$/, 'Redis cannot save to its disk and takes no writes', 'Check the disk of Redis'],
+  [/^NOREPLICAS$/, 'Redis has too few replicas and takes no writes', 'Check the replicas'],
+  [/^ERR$/, 'Redis does not know a command, or refuses it', 'Allow the command, or use a server that has it'],
+  [/^LOADING$/, 'Redis is still reading its data'],
+  [/^MASTERDOWN$/, 'this Redis is a replica that has lost its primary', 'Check the primary'],
+  [/^MOVED$/, 'this Redis is one node of a Cluster', 'List two of its nodes in REDIS_URL, or this one twice'],
+  [/^CLUSTERDOWN$/, 'a part of the Cluster has no primary', 'Check the nodes of the Cluster'],
+  [/^(ENOSPC|EDQUOT)$/, 'the disk is full'],
+  [/^EROFS$/, 'the file system is read-only'],
+  [/^(EACCES|EPERM)$/, 'access is denied'],
+  [/^HTTP 40[13]$/, 'the credentials are not accepted', 'Check the headers that are configured for it'],
+];
+
 /**
- * Describes a failure with its code, what that means and what the operator can do (`failures.json`, the specific codes first), and its consequence:
- * `connections are refused (ECONNREFUSED); traces are lost. Check host and port`. It never includes the message of the error, which may contain a
- * password: Redis quotes the command that it does not understand.
+ * Describes a failure with its code, its consequence, and what to do: `connections are refused (ECONNREFUSED); traces are lost. Check host and port`. It
+ * never includes the message of the error, which may contain a password: Redis quotes the command that it does not understand.
  */
 export function failureInWords(error: unknown, consequence: string): string {
   const code = codeOf(error);
-  const { words = 'it failed', advice } = failures.find(known => new RegExp(known.code).test(code)) ?? {};
+  const [, words = 'it failed', advice] = wordsByCode.find(([pattern]) => pattern.test(code)) ?? [];
   const command = /^(NOPERM|ERR)$/.test(code) ? failedCommand(error) : undefined;
   return `${words} (${code}${command === undefined ? '' : `, ${command.toUpperCase()}`}); ${consequence}${advice === undefined ? '' : `. ${advice}`}`;
 }

@@ -5,7 +5,7 @@ import { readTeams } from './auth/teams.js';
 import { loadTracing, warnOfSettings } from './components.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError } from './config/configuration-error.js';
-import { connectForCommand, faultsOfRedis } from './data/redis.js';
+import { connectForCommand, disconnect, faultsOfRedis } from './data/redis.js';
 import { checkFileStore } from './domains/exports/exports.js';
 import { createDocumentParser } from './graphql/limits/document-checks.js';
 import { readManifest } from './graphql/limits/documents.js';
@@ -51,7 +51,7 @@ async function warnOfRedis(warn: (words: string) => void, { redis: urls }: Confi
   try {
     const redis = await connectForCommand(urls, 'what it allows was not checked');
     for (const fault of await faultsOfRedis(redis)) warn(`Redis: ${fault}`);
-    redis.disconnect();
+    disconnect(redis);
   } catch (error) {
     warn((error as Error).message);
   }

@@ -12,7 +12,15 @@ import type { Components } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { localGenerations, sharedGenerations } from './data/cache/generations.js';
 import { createPolling } from './data/polling/polling.js';
-import { connectRedis, databaseOf, faultsOfRedis, firstContact, followClock, patient } from './data/redis.js';
+import {
+  connectRedis,
+  databaseOf,
+  disconnect,
+  faultsOfRedis,
+  firstContact,
+  followClock,
+  patient,
+} from './data/redis.js';
 import { fleetNamespace, type SharedStore, serviceName } from './data/shared-store.js';
 import { createSigner } from './data/signer.js';
 import { createStartedRuns } from './data/started-runs.js';
@@ -188,10 +196,7 @@ function openRedis(addresses: readonly Secret[], telemetry: Telemetry) {
       const faults = redis.status === 'ready' ? await faultsOfRedis(redis) : [];
       for (const fault of faults) telemetry.warn('Redis', fault);
     },
-    disconnect(): void {
-      redis.disconnect();
-      patientRedis.disconnect();
-    },
+    disconnect: () => [redis, patientRedis].forEach(disconnect),
   };
 }
 

@@ -126,6 +126,15 @@ export function onServerLost(client: RedisClient, callback: () => void): void {
   client.on(client instanceof Cluster ? '-node' : 'close', callback);
 }
 
+/** Closes a connection for good. Of one that waits to reconnect, ioredis would not say that it has ended. */
+export function disconnect(client: RedisClient): void {
+  const isWaiting = client.status === 'reconnecting';
+  client.disconnect();
+  if (!isWaiting) return;
+  client.status = 'end';
+  client.emit('end');
+}
+
 /** A connection for subscriptions, to the same Redis. A Cluster has one of its own. */
 export function subscriberOf(client: RedisClient): RedisClient {
   if (client instanceof Cluster) return client;
@@ -221,7 +230,7 @@ export async function faultsOfRedis(client: RedisClient): Promise<readonly strin
   const subscriber = subscriberOf(client);
   await firstContact(subscriber);
   for (const name of ['SUBSCRIBE', 'UNSUBSCRIBE']) await run([name, 'mig:check'], subscriber);
-  if (subscriber !== client) subscriber.disconnect();
+  if (subscriber !== client) disconnect(subscriber);
   const [, policy = 'volatile-lru'] = /^maxmemory_policy:(\S+)/m.exec(info) ?? [];
   const isBounded = !/^maxmemory:0\b/m.test(info);
   const faults: string[] = [];
@@ -252,7 +261,7 @@ export async function connectForCommand(urls: readonly Secret[], undone: string)
   const redis = connectRedis(addresses, error => (failure = error));
   await firstContact(redis);
   if (redis.status === 'ready') return redis;
-  redis.disconnect();
+  disconnect(redis);
   throw new Error(`REDIS_URL: ${failureInWords(failure, undone)}`);
 }
 

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import {
   connectRedis,
   createRedisGuard,
+  disconnect,
   firstContact,
   followClock,
   type RedisClient,
@@ -12,6 +13,7 @@ import {
 import { failureInWords } from '../../src/observability/warnings.js';
 import { cleanups, forTest, listening } from '../support/cleanups.js';
 import { startFakeRedis } from '../support/fake-redis.js';
+import { freeAddress } from '../support/free-address.js';
 import { moves, namedMoves } from '../support/moving-redis.js';
 import { startNetwork } from '../support/network.mjs';
 import { startRedis } from '../support/redis.js';
@@ -31,6 +33,18 @@ function takeTimeout() {
   cleanups.push(() => timeout.mockRestore());
   return { timeout, abort: () => controller.abort() };
 }
+
+test.each([1, 2])('a connection to %i addresses that is closed while it waits to reconnect has ended', async count => {
+  const client = connectRedis(Array(count).fill(`redis://${await freeAddress()}`), () => {});
+  const states: string[] = [];
+  client.on('end', () => states.push(client.status));
+  await until(() => client.status === 'reconnecting');
+  disconnect(client);
+  await until(() => states.length > 0);
+  // Nothing of it goes on.
+  await new Promise(resolve => setTimeout(resolve, 600));
+  expect(states).toEqual(['end']);
+});
 
 test.each(allRedisPlaces)('the first contact with %s lasts until commands can be sent', async (_, startPlace) => {
   const place = forTest(await startPlace());

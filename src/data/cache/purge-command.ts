@@ -5,7 +5,7 @@ import { Cluster } from 'ioredis';
 import { createHashScoper } from '../../auth/credentials.js';
 import { type Config, readConfig } from '../../config/config.js';
 import { failureInWords } from '../../observability/warnings.js';
-import { connectForCommand, databaseOf, type RedisClient } from '../redis.js';
+import { connectForCommand, databaseOf, disconnect, type RedisClient } from '../redis.js';
 import { fleetNamespace } from '../shared-store.js';
 import { changeGeneration, refreshMs, writePurge } from './generations.js';
 import { jobsTag, marketTag } from './keys.js';
@@ -45,7 +45,7 @@ async function purge(env: Record<string, string | undefined>, args: readonly str
   } catch (error) {
     throw new Error(`REDIS_URL: ${failureInWords(error, 'the purge is not complete')}`);
   } finally {
-    redis.disconnect();
+    disconnect(redis);
   }
 }
 

@@ -3,7 +3,15 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { timeNow } from '../../lib/clock.js';
 import { oncePerValue } from '../../lib/run.js';
-import { batchesOf, countFaults, releaseLock, replacingOtherType, subscriberOf, takeLock } from '../redis.js';
+import {
+  batchesOf,
+  countFaults,
+  disconnect,
+  releaseLock,
+  replacingOtherType,
+  subscriberOf,
+  takeLock,
+} from '../redis.js';
 import type { SharedStore } from '../shared-store.js';
 import { createSignedJson } from '../signer.js';
 import { type PollStore, timesFor } from './poll-store.js';
@@ -187,7 +195,7 @@ export function redisPollStore(shared: SharedStore, intervalMs: number): PollSto
     close() {
       subscriber.off('ready', resubscribe);
       subscriber.off('message', receive);
-      if (subscriber !== redis) subscriber.disconnect();
+      if (subscriber !== redis) disconnect(subscriber);
     },
   };
 }

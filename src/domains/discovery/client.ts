@@ -61,8 +61,10 @@ const startedAs = (marketId: string, phase: JobPhase): Pick<Write<Jobs>, 'starts
 export const createDiscoveryLoaders = ({ read }: Reader) => ({
   jobs: (marketId: string, phase: JobPhase) => read(jobsRead(marketId, phase)),
 
+  /** GET /v2/discovery/{id}/search-criteria. */
   criteria: (marketId: string) => read(marketRead(marketId, criteriaEndpoint, criteriaPath(marketId), searchCriteria)),
 
+  /** GET /v2/discovery/{id}/search-criteria/history. */
   criteriaHistory: (marketId: string) =>
     read(marketRead(marketId, criteriaEndpoint, `${criteriaPath(marketId)}/history`, searchCriteriaHistory)),
 

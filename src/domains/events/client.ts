@@ -106,6 +106,7 @@ export function createEventsClient(searchParam: string | undefined) {
         return { events: readable, totalItems, skipped: events.length - readable.length };
       },
 
+    /** GET /v2/events-monitor/observation/{id}. */
     observation: (id: string, vectors: boolean): Read<Observation> => ({
       request: requestTo(observationsEndpoint, `${monitor}/observation/${encodeURIComponent(id)}`, id, vectors),
       parse: body =>

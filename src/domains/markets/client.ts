@@ -31,6 +31,7 @@ const suggestEndpoint: ServiceEndpoint = {
 
 /** The reads of the markets domain for one request. */
 export const createMarketsLoaders = ({ read }: Reader) => ({
+  /** GET {dev_url}/dev/markets/{id}. */
   record: oncePerText(id => read(marketRead(id, recordEndpoint, `/dev/markets/${id}`, marketRecord))),
 
   /** POST {api_url}/markets/{id}/topics. @param sorted whether to sort by label, ascending. */
@@ -40,6 +41,7 @@ export const createMarketsLoaders = ({ read }: Reader) => ({
     return read({ ...rest, request: { ...request, body }, onlyPublished: true });
   },
 
+  /** POST {api_url}/markets/suggest. */
   suggestions: (keyword: string) =>
     read({
       request: { ...requestTo(suggestEndpoint, '/markets/suggest'), body: { keyword } },

@@ -174,12 +174,15 @@ export class Clients {
     if (seen.isWhole && cookie !== undefined) this.sessions.push({ cookie: cookie.split(';')[0], at: now() });
   }
 
-  async signOut({ gateway }) {
+  async signOut({ gateway, market, via }) {
     const { headers, session, account } = this.credential('u');
     if (session === undefined) return;
     const query = 'mutation { signOut { viewer { email } } }';
     const seen = await this.ask(gateway, 'signOut', query, {}, { account, headers });
     if (seen.isWhole && seen.body?.errors === undefined) session.endedAt ??= now();
+    // Who has a copy of the cookie tries it at all gateways.
+    const read = next => this.read({ gateway: this.pick(via + next), account: 'u', market, document: 'name' });
+    for (const next of [0, 1, 2]) setTimeout(() => void read(next), 2_000);
   }
 
   /** Sends an export, perhaps twice at once; or changes or reads what there is. */

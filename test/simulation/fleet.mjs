@@ -162,7 +162,7 @@ export const operations = {
   followJobs: ({ clients }, step) => clients.followJobs(step),
   drop: ({ clients }, { number, isEnd }) => clients.drop(number, isEnd),
   signIn: ({ clients }, step) => clients.signIn({ ...step, gateway: clients.pick(step.via) }),
-  signOut: ({ clients }, step) => clients.signOut({ gateway: clients.pick(step.via) }),
+  signOut: ({ clients }, step) => clients.signOut({ ...step, gateway: clients.pick(step.via) }),
   export: ({ clients }, step) => clients.export({ ...step, gateway: clients.pick(step.via) }),
   scrape: ({ clients }, step) => clients.get(clients.pick(step.via), '/metrics').catch(() => {}),
 };

@@ -92,7 +92,11 @@ export async function advanceTo(milliseconds) {
   let isThere = false;
   clock.setTimeout(() => (isThere = true), startsAt + milliseconds - clock.now);
   while (!isThere) {
-    clock.next();
+    const before = clock.now;
+    if (clock.next() < before) {
+      process.stderr.write('Time went back\n');
+      process.exit(1);
+    }
     await settle();
   }
 }
@@ -113,19 +117,23 @@ function start(method, isRepeating) {
         callback(...args);
       });
     };
-    const timer = clock[method](fire, Math.max(1, Number(milliseconds) || 1));
-    const refresh = timer.refresh.bind(timer);
+    const begin = () => clock[method](fire, Math.max(1, Number(milliseconds) || 1));
+    let pending = begin();
+    const timer = pending;
     host.timers.add(timer);
     return Object.assign(timer, {
       startedBy: callback,
       clear() {
         isCleared = true;
         host.timers.delete(timer);
-        clock.clearTimeout(timer);
+        clock.clearTimeout(pending);
       },
+      // That of the clock sets the new time before it takes the timer out by it: its heap is out of order then, others fire late, and time goes back.
       refresh() {
         host.timers.add(timer);
-        return refresh();
+        clock.clearTimeout(pending);
+        pending = begin();
+        return timer;
       },
     });
   };

@@ -111,12 +111,13 @@ export class LookupBatch implements Receiver<Loaded> {
       const key = (
         lookup.tag === undefined ? lookup.key : `${lookup.key} ${generation?.token ?? thisTurn()}`
       ) as ScopedKey;
-      const [waiter, earlier] = [{ batch: this, index }, all.get(key)];
-      const inFlight = earlier ?? { key, lookup, generation, isCacheable, loader: this, waiters: [waiter] };
-      if (earlier === undefined) {
+      const waiter = { batch: this, index };
+      let inFlight = all.get(key);
+      if (inFlight === undefined) {
+        inFlight = { key, lookup, generation, isCacheable, loader: this, waiters: [waiter] };
         all.set(key, inFlight);
         started.push(inFlight);
-      } else earlier.waiters.push(waiter);
+      } else inFlight.waiters.push(waiter);
       this.#joined.push(inFlight);
     }
     if (this.#missing === 0) this.#resolve();

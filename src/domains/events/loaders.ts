@@ -124,18 +124,18 @@ async function findEvent(
   };
   const { events } = await readNewest({ ...anyScore, from, to: iso(endFor(now)) }, limit, search);
   const found = events.find(isIt);
-  if (found !== undefined && !vectors) return found;
-  if (found !== undefined) {
-    // Of the few events that have its time; where these are more than a page, of the page on which it was found.
-    const whole = (await findAt(updatedAt(found))) ?? (await findAgain?.());
-    if (whole !== undefined) return whole;
-    throw new UpstreamUnavailable('The event changed while it was read; try again');
+  if (found === undefined) {
+    throw new NotFound(
+      since === undefined
+        ? `There is no such event among the newest ${limit} of the last ${searchedDays} days; send its nodeId to node, or read events with a filter of its time`
+        : `There is no such event among the newest ${limit} since ${since}; read events with a filter of a later time`,
+    );
   }
-  throw new NotFound(
-    since === undefined
-      ? `There is no such event among the newest ${limit} of the last ${searchedDays} days; send its nodeId to node, or read events with a filter of its time`
-      : `There is no such event among the newest ${limit} since ${since}; read events with a filter of a later time`,
-  );
+  if (!vectors) return found;
+  // Of the few events that have its time; where these are more than a page, of the page on which it was found.
+  const whole = (await findAt(updatedAt(found))) ?? (await findAgain?.());
+  if (whole === undefined) throw new UpstreamUnavailable('The event changed while it was read; try again');
+  return whole;
 }
 
 export type EventWindowWithCursor = Awaited<ReturnType<ReturnType<typeof createEventsLoaders>['window']>>;

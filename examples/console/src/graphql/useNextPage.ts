@@ -18,21 +18,18 @@ type PageInfo = { readonly hasNextPage: boolean; readonly endCursor: string | nu
  */
 export function useNextPage(fetchMore: FetchMore, pageInfo: PageInfo | undefined) {
   const [{ reading, error, after }, setState] = useState<State>({ reading: false });
+  const { hasNextPage = false, endCursor } = pageInfo ?? {};
   const retry = () => setState({ reading: false });
   const end = (error?: ErrorLike) => {
-    const isSame = (last: State) => last.after === pageInfo?.endCursor;
     // What failed of an earlier page is still not there.
-    setState(last =>
-      error || isSame(last) ? { reading: false, error, after: pageInfo?.endCursor } : { ...last, reading: false },
-    );
+    setState(last => ({ ...(error || last.after === endCursor ? { error, after: endCursor } : last), reading: false }));
     if (error && isRetryable(error)) setTimeout(retry, RETRY_MS);
   };
   const read = () => {
     setState(last => ({ ...last, reading: true }));
     // Of its own, `fetchMore` has no error policy, and gives up a page with one error.
-    fetchMore({ variables: { after: pageInfo?.endCursor }, errorPolicy: 'all' }).then(({ error }) => end(error), end);
+    fetchMore({ variables: { after: endCursor }, errorPolicy: 'all' }).then(({ error }) => end(error), end);
   };
-  const hasFailed = error !== undefined && after === pageInfo?.endCursor;
-  const canRead = pageInfo?.hasNextPage === true && !reading && !hasFailed;
-  return { canRead, read, error, retry };
+  const hasFailed = error !== undefined && after === endCursor;
+  return { canRead: hasNextPage && !reading && !hasFailed, read, error, retry };
 }

@@ -22,8 +22,7 @@ import { silentTelemetry } from '../support/silent-telemetry.js';
 import { until } from '../support/until.js';
 
 function connected(urls: readonly string[]): RedisClient {
-  const client = forTest(connectRedis(urls, () => {}));
-  return client;
+  return forTest(connectRedis(urls, () => {}));
 }
 
 /** The time after which a first contact is over is up when the test aborts this. */

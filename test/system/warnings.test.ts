@@ -139,6 +139,8 @@ const expired =
 const otherName =
   'the TLS certificate is for another name (ERR_TLS_CERT_ALTNAME_INVALID); requests that need it fail. Use a host name that is in the certificate';
 
+const isLate = (line: string) => line.startsWith('REDIS_URL: no answer in time');
+
 /** The messages of a log: all of it, its warnings, and its recoveries. On a busy machine, Redis may answer later than a gateway waits: these are apart. */
 function messagesOf(log: () => string) {
   const messages = () =>
@@ -150,8 +152,8 @@ function messagesOf(log: () => string) {
       .map(({ msg }): string => msg);
   return {
     log,
-    warnings: () => messages().filter(line => !/normal$|^Node |^REDIS_URL: no answer in time/.test(line)),
-    late: () => messages().filter(line => line.startsWith('REDIS_URL: no answer in time')),
+    warnings: () => messages().filter(line => !/normal$|^Node /.test(line) && !isLate(line)),
+    late: () => messages().filter(isLate),
     recoveries: () => messages().filter(line => /normal$/.test(line)),
   };
 }

@@ -128,7 +128,8 @@ export async function createServer(deps: ServerDeps) {
   const readMetrics = async () => withReadiness(await metrics.read(), readiness());
   registerMonitoring(app, readiness, config.adminPort === undefined ? readMetrics : undefined);
   if (config.introspection) {
-    app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
+    const bytes = Buffer.from(sdl);
+    app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(bytes));
     const headers = { ...(demoKey && { 'x-api-key': demoKey }), ...(explains && { 'x-explain': '1' }) };
     registerGraphiql(app, { tabs: readExamples(), headers });
   }

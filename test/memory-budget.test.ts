@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { ServerResponse } from 'node:http';
 import { createConnection } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Vector } from '../src/data/vector.js';
@@ -6,7 +7,7 @@ import { Overloaded } from '../src/errors.js';
 import { ResponseVector, responseBytes, responseMessage } from '../src/graphql/response-text.js';
 import { cacheBytes, heapFlags, heapLimit } from '../src/lib/heap.js';
 import { Claim, type MemoryBounds } from '../src/lib/memory-budget.js';
-import { forSuite } from './support/cleanups.js';
+import { cleanups, forSuite } from './support/cleanups.js';
 import { collectGarbage } from './support/collect-garbage.js';
 import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
@@ -297,6 +298,22 @@ test('an answer that many wait for and do not take is in memory once, and counte
   expect(bytes).toBeLessThan(8 * mebibyte);
   for (const socket of sockets) socket.destroy();
   await until(async () => (await held()) === 0);
+});
+
+test('the SDL and the files of GraphiQL are sent to every client from the same bytes', async () => {
+  await start(undefined);
+  const page = await (await fetch(`${gateway.url}/graphql`, { headers: { accept: 'text/html' } })).text();
+  const files = page.match(/\/graphql\/assets\/[\w.-]+/g) ?? [];
+  expect(files).toHaveLength(7);
+  const end = jest.spyOn(ServerResponse.prototype, 'end');
+  cleanups.push(() => end.mockRestore());
+  for (const path of ['/schema.graphql', ...files]) {
+    end.mockClear();
+    for (const _ of [1, 2])
+      await (await fetch(`${gateway.url}${path}`, { headers: { 'accept-encoding': 'identity' } })).arrayBuffer();
+    const [one, other] = end.mock.calls.map(([body]) => body as unknown);
+    expect([path, Buffer.isBuffer(one), one === other]).toEqual([path, true, true]);
+  }
 });
 
 describe('What clients send', () => {

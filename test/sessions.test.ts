@@ -189,6 +189,18 @@ describe('signing in', () => {
   });
 });
 
+test('the attempts of the latest 50,000 e-mail addresses are counted, and who goes on trying stays limited', async () => {
+  const attempts = createSignInAttempts(undefined);
+  const tries = (email: string) => attempts.count(email, '192.0.2.1');
+  for (let attempt = 1; attempt <= 10; attempt += 1) for (const email of ['once', 'on']) await tries(email);
+  for (let other = 0; other < 50_000; other += 1) {
+    await attempts.count(`user-${other}`, `10.0.${other >> 8}.${other & 255}`);
+    if (other % 10_000 === 0) await expect(tries('on')).rejects.toThrow(RateLimited);
+  }
+  await expect(tries('on')).rejects.toThrow(/try again in (8[89]\d|900) seconds$/);
+  await tries('once');
+});
+
 describe('a session', () => {
   test('ends with signOut', async () => {
     const cookie = await cookieFrom(gateway);

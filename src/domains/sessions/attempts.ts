@@ -1,7 +1,7 @@
 // Limits how often a client may try to sign in.
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { RateLimiterRes } from 'rate-limiter-flexible';
 import { type RedisClient, RedisCounter } from '../../data/redis.js';
 import { RateLimited } from '../../errors.js';
 import { atMost } from '../../lib/memory-budget.js';
@@ -16,25 +16,27 @@ const maxPerNetwork = 100;
 /** For one e-mail address from all networks that it has not signed in from, against guessing from many networks. */
 const maxPerEmail = 100;
 const knownSeconds = 14 * 24 * 60 * 60;
-const maxKnownLocally = 50_000;
+/** Of each kind, in this process. The one that was not used for longest is dropped first. */
+const maxLocally = 50_000;
 
 /** With Redis, attempts on all instances count. Each instance counts its own too, for Redis may be away, or evict a count to make room. */
 export function createSignInAttempts(redis: RedisClient | undefined) {
   const limiter = (keyPrefix: string, points: number) => {
-    const bound = { keyPrefix, points, duration: windowSeconds };
-    const local = new RateLimiterMemory(bound);
-    const shared = redis && new RedisCounter({ ...bound, storeClient: redis });
+    const own = new LRUCache<string, number>({ ...atMost(maxLocally), ttl: windowSeconds * 1_000, perf: performance });
+    const shared = redis && new RedisCounter({ keyPrefix, points, duration: windowSeconds, storeClient: redis });
     /** Redis is away. */
     const ignored = (reason: unknown) => {
       if (reason instanceof RateLimiterRes) throw reason;
     };
     return {
       async consume(key: string) {
-        await local.consume(key);
+        const consumed = (own.get(key) ?? 0) + 1;
+        own.set(key, consumed, { noUpdateTTL: true });
+        if (consumed > points) throw new RateLimiterRes(0, own.getRemainingTTL(key), consumed);
         await shared?.consume(key).catch(ignored);
       },
       async delete(key: string) {
-        await Promise.all([local.delete(key), shared?.delete(key).catch(ignored)]);
+        await Promise.all([own.delete(key), shared?.delete(key).catch(ignored)]);
       },
     };
   };
@@ -68,7 +70,7 @@ export function createSignInAttempts(redis: RedisClient | undefined) {
 
 /** The known networks of e-mail addresses. With Redis, all instances share them; while it is unavailable, only this instance's are known. */
 function createKnownNetworks(redis: RedisClient | undefined) {
-  const local = new LRUCache<string, true>({ ...atMost(maxKnownLocally), ttl: knownSeconds * 1_000 });
+  const local = new LRUCache<string, true>({ ...atMost(maxLocally), ttl: knownSeconds * 1_000 });
   const redisKey = (name: string) => `mig:sign-in:known:${name}`;
   return {
     has: async (name: string) => local.has(name) || (await redis?.exists(redisKey(name)).catch(() => 0)) === 1,

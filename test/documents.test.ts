@@ -11,6 +11,7 @@ import { createTeams } from '../src/auth/teams.js';
 import { readConfig } from '../src/config/config.js';
 import { Reloadable } from '../src/config/values.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
+import { bytesOfDocument } from '../src/graphql/limits/bounds.js';
 import { createDocumentChecks } from '../src/graphql/limits/document-checks.js';
 import {
   createDocumentStore,
@@ -20,6 +21,7 @@ import {
 } from '../src/graphql/limits/documents.js';
 import { prepareTrustedDocuments } from '../src/graphql/trusted-documents.js';
 import { createUntrustedReport } from '../src/http/request-telemetry.js';
+import { Claim } from '../src/lib/memory-budget.js';
 import { newOperationInfo } from '../src/observability/operation-info.js';
 import { startSandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
@@ -63,7 +65,9 @@ afterEach(() => {
 
 describe('the document store', () => {
   const store = () => {
-    const { get, set } = createDocumentStore();
+    const created = createDocumentStore();
+    const { get } = created;
+    const set = (text: string, document: DocumentNode) => created.set(text, document, true);
     const setTwice = (text: string) => [1, 2].map(() => set(text, parse('{ a }')));
     return { get, set, setTwice };
   };
@@ -449,6 +453,25 @@ describe('in mode log', () => {
     jest.advanceTimersByTime(61_000);
     expect(reportAll()).toEqual([200, 3_000]);
   });
+});
+
+test('a document stays known to an accepted client, whatever is sent with keys that are made up', async () => {
+  const reserved = jest.spyOn(Claim.prototype, 'reserveMore');
+  let id = 0;
+  const isReadAnew = async (headers = demoHeaders) => {
+    const query = `query Known($id: ID!) { market(id: $id) { name } } # of ${headers['x-api-key']}`;
+    reserved.mockClear();
+    await off.send({ query, variables: { id: ++id } }, headers);
+    return reserved.mock.calls.some(([bytes]) => bytes === bytesOfDocument(query));
+  };
+  const madeUp = { 'x-api-key': 'made-up' };
+  for (const headers of [demoHeaders, madeUp])
+    for (const isNew of [true, true, false]) expect(await isReadAnew(headers)).toBe(isNew);
+  for (let number = 0; number < 10; number += 1) {
+    for (const text of ['}', '{ __typename }'])
+      for (const _ of [1, 2]) await off.send({ query: `${text} # ${number}${'x'.repeat(99_000)}` }, madeUp);
+  }
+  expect(await isReadAnew()).toBe(false);
 });
 
 describe('in mode off', () => {

@@ -106,14 +106,15 @@ export function createDocumentChecks(deps: DocumentChecksDeps) {
     parse: parseText,
     /** The same for a text of a client, in its turn, with its memory counted; at once if the document is known. @throws also Overloaded, RateLimited */
     read(client: string | undefined, text: string, claim?: Claim): MaybePromise<DocumentNode> {
+      const isAccepted = client !== undefined && client !== 'unknown';
       const readNow = () => {
         claim?.reserveMore(bytesOfDocument(text));
         try {
           const document = parseText(text);
-          store.set(text, document);
+          store.set(text, document, isAccepted);
           return document;
         } catch (error) {
-          store.set(text, error as Error);
+          store.set(text, error as Error, isAccepted);
           throw error;
         }
       };

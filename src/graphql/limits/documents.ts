@@ -158,7 +158,7 @@ export class RefusedOperation extends Error {
 const errorText = ({ message, locations }: GraphQLError) =>
   locations?.[0] === undefined ? message : `line ${locations[0].line}: ${message}`;
 
-/** The total text, in characters, of the documents that are kept parsed. A parsed document takes about a hundred times its text: a tenth of the heap. */
+/** The most text, in characters, of documents that are kept parsed. One takes about a hundred times its text: with `ofStrangers`, an eighth of the heap. */
 export const maxDocumentText = Math.floor(Math.min(512 * 1024, heapLimit / 1_000));
 /** Texts that have been read, by their hashes. */
 const maxSeen = 20_000;
@@ -172,17 +172,19 @@ const overheadBytes = 200;
 export function createDocumentStore() {
   const sizeCalculation = (_: unknown, text: string) => text.length + overheadBytes;
   const seen = new LRUCache<string, true>(atMost(maxSeen));
-  const kept = new LRUCache<string, DocumentNode | Error>({ maxSize: maxDocumentText, sizeCalculation });
+  const createCache = (maxSize: number) => new LRUCache<string, DocumentNode | Error>({ maxSize, sizeCalculation });
+  /** Of clients whose credential the service has accepted, and of those that may have made theirs up. */
+  const [kept, ofStrangers] = [createCache(maxDocumentText), createCache(Math.ceil(maxDocumentText / 4))];
   let ofOperator: ReadonlyMap<string, DocumentNode> = new Map();
   return {
-    get: (text: string): DocumentNode | Error | undefined => ofOperator.get(text) ?? kept.get(text),
+    get: (text: string) => ofOperator.get(text) ?? kept.get(text) ?? ofStrangers.get(text),
     /** Keeps these documents by their text, whatever their size, in place of those of the last call. */
     keep(documents: ReadonlyMap<string, DocumentNode>): void {
       ofOperator = documents;
     },
-    set(text: string, document: DocumentNode | Error): void {
+    set(text: string, document: DocumentNode | Error, isAccepted: boolean): void {
       const hash = sha256(text);
-      if (seen.has(hash)) kept.set(text, document);
+      if (seen.has(hash)) (isAccepted ? kept : ofStrangers).set(text, document);
       seen.set(hash, true);
     },
   };

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { WebSocket } from 'ws';
 import { hashOfKey } from '../../src/auth/credentials.js';
 import { cleanups, forTest } from '../support/cleanups.js';
@@ -248,6 +249,26 @@ describe('clients', () => {
     await until(async () => (await view(atTwo)).restrictions.length === 1);
     expect((await query(two.url, other)).status).toBe(200);
     for (const url of [running?.url, two.url]) await until(async () => (await query(url, other)).status === 429);
+  });
+
+  test('are restricted by what stands in Redis only if an operator could have given it', async () => {
+    const redis = forTest(await startRedis());
+    const client = forTest(new Redis(redis.url));
+    const valid = { requestsPerMinute: 0, until: Date.now() + 60_000, reason: 'Leaked' };
+    const others = [
+      { reason: 'r'.repeat(201) },
+      { reason: 'r'.repeat(200_000) },
+      { reason: 'two\nlines' },
+      { requestsPerMinute: 1_000_001 },
+      { until: Date.now() + 9 * 24 * 60 * 60_000 },
+      { until: 1e300 },
+    ];
+    const all = [{}, ...others].map((other, index) => [`team:${index}`, JSON.stringify({ ...valid, ...other })]);
+    await client.hset('mig:clients', Object.fromEntries(all));
+    const env = { ADMIN_TOKEN: token, REDIS_URL: redis.url, SESSION_SECRET: 's'.repeat(40) };
+    const admin = await startWithAdmin(env);
+    await until(async () => (await client.hkeys('mig:clients')).join() === 'team:0');
+    expect((await view(admin)).restrictions).toMatchObject([{ id: 'team:0', reason: valid.reason }]);
   });
 
   test('are restricted by the token, a known kind of name, a time and a reason only', async () => {

@@ -7,8 +7,9 @@ import type { Teams } from '../../auth/teams.js';
 import type { Reloadable } from '../../config/values.js';
 import { createRedisGuard, type RedisClient } from '../../data/redis.js';
 import { RateLimited } from '../../errors.js';
-import { jsonValueOf } from '../../graphql/limits/bounds.js';
+import { bounds } from '../../graphql/limits/bounds.js';
 import { timeNow } from '../../lib/clock.js';
+import { jsonObject } from '../../lib/json.js';
 import { atMost, type MemoryBudget } from '../../lib/memory-budget.js';
 import { networkOf } from '../../lib/network.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
@@ -29,13 +30,14 @@ const order = z.strictObject({
   reason: z.string().trim().regex(reasonPattern),
 });
 
-/** As Redis has it. `until` is in milliseconds since 1970, by the clock of the fleet. */
-const restriction = z.object({ requestsPerMinute: z.int().min(0), until: z.number(), reason: z.string() });
+/** As Redis has it. `until` is in milliseconds since 1970, by the clock of the fleet: that of a gateway without Redis may differ by a day. */
+const until = z.number().refine(time => time <= timeNow() + maxMinutes * minuteMs + dayMs);
+const restriction = z.object({ ...order.omit({ minutes: true }).shape, until });
 
 type Restriction = z.output<typeof restriction>;
 
 /** Null for one that no gateway has written. */
-const stored = restriction.nullable().catch(null);
+const restrictionIn = (text: string) => restriction.safeParse(jsonObject(Buffer.from(text), bounds)).data ?? null;
 
 interface ClientsDeps {
   readonly redis: RedisClient | undefined;
@@ -100,7 +102,7 @@ function createRestrictions({ redis, telemetry, log }: ClientsDeps, onAdded: () 
     }
     telemetry.works(subject);
     for (const [id, change] of changes) if (unsaved.get(id) === change) unsaved.delete(id);
-    const shared = Object.entries(found).map(([id, text]) => [id, stored.parse(jsonValueOf(text))] as const);
+    const shared = Object.entries(found).map(([id, text]) => [id, restrictionIn(text)] as const);
     for (const [id, each] of shared) if (each === null || each.until < timeNow() - dayMs) unsaved.set(id, null);
     replace([...shared, ...unsaved]);
   }

@@ -264,8 +264,9 @@ describe('the balancer', () => {
     return folder;
   }
 
-  test('carries many event streams and a WebSocket over one TLS connection with HTTP/2', async () => {
-    const gateway = forTest(await startGateway());
+  test('carries many event streams and a WebSocket over one connection with TLS and HTTP/2, and tells the gateway of TLS', async () => {
+    const env = { TRUST_PROXY: '127.0.0.1', MCP_AUTHORIZATION_SERVERS: 'https://login.example' };
+    const gateway = forTest(await startGateway({ env }));
     const folder = await folderWith({});
     const { host } = new URL(gateway.url);
     const address = await balance(host, host, { CERTIFICATE: join(folder, 'certificate.pem') });
@@ -302,6 +303,10 @@ describe('the balancer', () => {
     });
     const [accepted] = await once(socket, 'response');
     expect(accepted).toMatchObject({ ':status': 200, 'sec-websocket-protocol': 'graphql-transport-ws' });
+
+    const described = session.request({ ':path': '/.well-known/oauth-protected-resource' });
+    const [text] = await once(described.setEncoding('utf8'), 'data');
+    expect(JSON.parse(text).resource).toBe(`https://${address}/mcp`);
   });
 
   test('believes the address of a client that a CDN tells, and that of no other sender', async () => {
@@ -321,7 +326,8 @@ describe('the balancer', () => {
     const server = createServer((_, response) => void response.end());
     const sockets = new WebSocketServer({ server, path: '/graphql' });
     sockets.on('connection', (socket, { headers }) => {
-      socket.on('message', text => socket.send(`${headers['x-forwarded-for']}: ${text}`));
+      const told = `${headers['x-forwarded-for']} by ${headers['x-forwarded-proto']}`;
+      socket.on('message', text => socket.send(`${told}: ${text}`));
     });
     const address = await standIn(server);
     // Whatever a client says of itself.
@@ -334,7 +340,7 @@ describe('the balancer', () => {
     expect(client.protocol).toBe('graphql-transport-ws');
     client.send('hello');
     const [answer] = await once(client, 'message');
-    expect(`${answer}`).toBe('127.0.0.1: hello');
+    expect(`${answer}`).toBe('127.0.0.1 by http: hello');
   });
 
   const unknownOutcome = 'The gateway ended before it answered; an operation that it had begun may have taken effect';

@@ -124,6 +124,15 @@ describe('an explicit credential outranks the cookie', () => {
   });
 });
 
+/** The status of a GET that a page of the same origin sends: browsers send no `Origin` with it. */
+async function statusOfGet(url: string, headers: Record<string, string>): Promise<number> {
+  const { statusCode, body } = await request(`${url}/graphql?query={events{totalCount}}`, {
+    headers: { 'apollo-require-preflight': '1', 'sec-fetch-site': 'same-origin', ...headers },
+  });
+  await body.dump();
+  return statusCode;
+}
+
 describe('a request without a credential', () => {
   const everything = '{ viewer { authentication } events { totalCount } market(id: 1) { name } }';
 
@@ -179,6 +188,7 @@ describe('a request without a credential', () => {
       headers: { host: headers.host, 'apollo-require-preflight': '1' },
     });
     expect(await body.text()).toContain('UNAUTHENTICATED');
+    expect(await statusOfGet(embedded.url, { host: headers.host, ...key })).toBe(403);
 
     const socket = new WebSocket(`${embedded.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws', {
       headers: { host: headers.host, origin },
@@ -187,5 +197,11 @@ describe('a request without a credential', () => {
     socket.send(JSON.stringify({ type: 'connection_init', payload: key }));
     expect((await once(socket, 'close'))[0]).toBe(4403);
     expect(embedded.sandbox?.calls.list()).toEqual([]);
+  });
+
+  test('a page of the gateway itself may send a GET from an address, and from a name that is listed', async () => {
+    const embedded = forTest(await startGateway({ env: { CORS_ORIGINS: 'https://demo.example' } }));
+    for (const host of ['localhost:4000', '192.0.2.1:4000', 'demo.example'])
+      expect(await statusOfGet(embedded.url, { host, ...demoHeaders })).toBe(200);
   });
 });

@@ -43,11 +43,12 @@ function createPageRules(origins: readonly string[], { hostOf }: ProxyHeaders, i
   /** Browsers send `Origin` for WebSockets and with CORS. For other GETs, `Sec-Fetch-Site` says whether the page is of another origin. */
   function isTrusted(request: IncomingMessage): boolean {
     const { origin, 'sec-fetch-site': site = 'none' } = request.headers;
-    if (origin === undefined) return site === 'none' || site === 'same-origin';
-    if (origins.includes(origin)) return true;
     const host = hostOf(request);
     // Any web page can have a name that resolves to this host (DNS rebinding), but no such address.
-    return parseWebUrl(origin)?.host === host && (!isOpen || isLocal(request) || ipAddress.test(host));
+    const isOwnHost = !isOpen || isLocal(request) || ipAddress.test(host);
+    if (origin !== undefined) return origins.includes(origin) || (parseWebUrl(origin)?.host === host && isOwnHost);
+    const isListed = () => origins.some(each => parseWebUrl(each)?.host === host);
+    return site === 'none' || (site === 'same-origin' && (isOwnHost || isListed()));
   }
 
   /** Whether a page of another site sends it, for which browsers keep no `SameSite=Lax` cookie. Older ones send no `Sec-Fetch-Site`. */

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { lstat, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -286,8 +286,12 @@ describe('the file of the export store', () => {
     const path = await temporaryFolder();
     await register(await storeAt(path), team, 'a');
     await writeFile(join(path, 'exports.json.12345.new'), '{"version":1,"tea');
+    const folderInPlaceOfFile = (process: number) =>
+      mkdir(join(path, `exports.json.${process}.new`, 'a'), { recursive: true });
+    await folderInPlaceOfFile(12346);
     const next = await storeAt(path);
     expect(await readdir(path)).toEqual(['exports.json']);
+    await folderInPlaceOfFile(process.pid);
     await register(next, team, 'b');
     expect(await names(await storeAt(path), team)).toEqual(['a', 'b']);
   });

@@ -133,7 +133,7 @@ async function readContent(file: string): Promise<Content> {
 /** Removes files that a killed process did not finish. If a running process was writing one, its change fails. */
 async function removeLeftovers(folder: string): Promise<void> {
   const leftovers = (await readdir(folder)).filter(name => /^exports\.json\.\d+\.new$/.test(name));
-  await Promise.all(leftovers.map(name => rm(join(folder, name), { force: true })));
+  await Promise.all(leftovers.map(name => rm(join(folder, name), { force: true, recursive: true })));
 }
 
 /** Replaces the file. @returns its new version. */
@@ -141,7 +141,7 @@ async function replace(folder: string, file: string, text: string): Promise<stri
   await mkdir(folder, newFolder);
   // One name per process, so that two processes never write to the same file.
   const newFile = `${file}.${process.pid}.new`;
-  await rm(newFile, { force: true });
+  await rm(newFile, { force: true, recursive: true });
   // Exclusive, so that it follows no link.
   await writeFile(newFile, text, { mode: 0o600, flag: 'wx', flush: true });
   const version = await versionOf(newFile);

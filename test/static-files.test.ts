@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,6 +40,7 @@ const files: Record<string, string | Buffer> = {
   'dist/assets/page-a1b2.js.gz': gzipSync(script),
   'dist/assets/page-a1b2.js.br': brotliCompressSync(script),
   'dist/assets/linked-e5f6.css': 'body { color: white }',
+  'dist/assets/piped-a7b8.css': 'body { color: white }',
   'dist/..2026_11_25.1/mounted.txt': 'from a volume of Kubernetes',
   'dist/graphql': 'not GraphQL',
   'dist/mcp/index.html': 'not MCP',
@@ -57,6 +59,7 @@ symlinkSync('../.env', join(root, 'assets/env.css'));
 symlinkSync('.git', join(root, 'git'));
 symlinkSync('.git/config', join(root, 'config.txt'));
 symlinkSync('../.env', join(root, 'assets/linked-e5f6.css.gz'));
+execFileSync('mkfifo', [join(root, 'assets/piped-a7b8.css.gz')]);
 symlinkSync('..2026_11_25.1', join(root, '..data'));
 symlinkSync('..data/mounted.txt', join(root, 'mounted.txt'));
 const gateway = forSuite(await startGateway({ env: { STATIC_DIR: root, CORS_ORIGINS: 'https://app.example' } }));
@@ -207,7 +210,7 @@ describe('no file hides a path of the gateway', () => {
   });
 });
 
-describe('a file outside of the folder, or a hidden one', () => {
+describe('a file outside of the folder, a hidden one, or a pipe', () => {
   test.each([
     '/../secret.txt',
     '/%2e%2e/secret.txt',
@@ -236,11 +239,14 @@ describe('a file outside of the folder, or a hidden one', () => {
     expect(await response.body.text()).not.toMatch(/a secret|volume/);
   });
 
-  test.each(['linked-c3d4', 'linked-e5f6'])('is not sent as the compressed form of another: %s', async name => {
-    const response = await get(`/assets/${name}.css`, { 'accept-encoding': 'gzip' });
-    expect(response.status).toBe(404);
-    expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: 'NOT_FOUND' } }] });
-  });
+  test.each(['linked-c3d4', 'linked-e5f6', 'piped-a7b8'])(
+    'is not sent as the compressed form of another: %s',
+    async name => {
+      const response = await get(`/assets/${name}.css`, { 'accept-encoding': 'gzip' });
+      expect(response.status).toBe(404);
+      expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: 'NOT_FOUND' } }] });
+    },
+  );
 
   test('a link to a file inside is that file', async () => {
     expect(await textOf('/icon.svg')).toBe(await textOf('/favicon.svg'));

@@ -35,9 +35,9 @@ export async function registerStaticFiles(app: FastifyInstance, folder: string):
     serve: false,
     preCompressed: true,
     cacheControl: false,
-    async onFile(path) {
-      // Where a symbolic link leads decides.
-      if (!isShown(relative(realRoot, await realpath(path)))) throw new Refused(404, nothingHere);
+    async onFile(path, found) {
+      // Also of the compressed form of a file. Where a symbolic link leads decides.
+      if (!found.isFile() || !isShown(relative(realRoot, await realpath(path)))) throw new Refused(404, nothingHere);
     },
     setHeaders(reply, path) {
       const isHashed = path.startsWith(join(root, hashedFolder) + sep);

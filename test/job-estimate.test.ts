@@ -36,7 +36,7 @@ function replay(course: readonly (readonly Recorded[])[]) {
     history = nextHistory(history, jobs, at);
     const end = estimatedEnd(jobs, history, at);
     expect(end ?? at).toBeGreaterThanOrEqual(at);
-    return [overallProgress(present(measured(jobs, history.scale))), end === null ? null : (end - at) / minute];
+    return [overallProgress(present(measured(jobs, history.scale)), 0), end === null ? null : (end - at) / minute];
   });
 }
 

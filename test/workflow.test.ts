@@ -446,12 +446,14 @@ describe('jobs that the service lists some time after it has started them', () =
     if (gateways.reader !== gateways.writer) cleanups.push(gateways.reader.close);
     const { errors } = await gateways.writer.query(`mutation { ${mutation} }`);
     expect(errors).toBeUndefined();
-    const query = `subscription { jobProgress(marketId: 4, phase: ${phase}) { finished unlisted jobs { id } } }`;
+    const query = `subscription { jobProgress(marketId: 4, phase: ${phase}) { finished unlisted overallProgress jobs { id } } }`;
     const heard = overSse(gateways.reader.url, { query });
     cleanups.push(heard.stop);
     await until(() => heard.results.length > 0);
     const texts = ids.map(String);
-    expect(heard.results.at(-1).data.jobProgress).toEqual({ finished: false, unlisted: texts, jobs: [{ id: '1' }] });
+    const overallProgress = 1 / (1 + ids.length);
+    const [first] = heard.results;
+    expect(first.data.jobProgress).toEqual({ finished: false, unlisted: texts, overallProgress, jobs: [{ id: '1' }] });
     listed.jobs = [yesterdays, ...ids.slice(1).map(jobId => ({ ...yesterdays, jobId }))];
     if (ids.length > 1) await until(() => heard.results.length > 1);
     expect(heard.results.at(-1).data.jobProgress).toMatchObject({ finished: false, unlisted: ['7'] });
@@ -476,7 +478,11 @@ describe('jobs that the service lists some time after it has started them', () =
     const now = performance.now.bind(performance);
     jest.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
     expect(await heard.ended).toBeUndefined();
-    expect(heard.results.at(-1).data.jobProgress).toMatchObject({ finished: true, unlisted: ['7'] });
+    expect(heard.results.at(-1).data.jobProgress).toMatchObject({
+      finished: true,
+      unlisted: ['7'],
+      overallProgress: 1,
+    });
   });
 
   test.each(phases)('are waited for by the whole fleet (%s)', async (...row) => {

@@ -39,7 +39,10 @@ export function createStartedRuns(shared: SharedStore | undefined, telemetry: Te
       const key = keyOf(name);
       const found = shared && (await guard('GET', () => shared.redis.get(key)));
       const stored = found == null ? undefined : signed?.decode(key, found, 'state');
-      const { ids, at } = stored ?? local.get(name) ?? { ids: [], at: 0 };
+      const own = local.get(name);
+      // Redis may not have taken it.
+      const latest = stored === undefined || (own !== undefined && own.at > stored.at) ? own : stored;
+      const { ids, at } = latest ?? { ids: [], at: 0 };
       // Redis may have one that somebody has put back.
       const age = Math.abs(timeNow() - at);
       return { ids: age < keptMs ? ids : [], isRecent: age < recentMs };

@@ -976,7 +976,10 @@ export type JobProgress = {
   readonly marketId: Scalars['ID']['output'];
   /** When the gateway read this state from the service. If polling fails for three intervals, the last state is sent again with its original time. */
   readonly observedAt: Scalars['DateTime']['output'];
-  /** Mean of `Job.completion`, 0 to 1, computed by the gateway. A job whose `completion` is null is left out. Null if no job has one. */
+  /**
+   * Mean of `Job.completion`, 0 to 1, computed by the gateway. A job whose `completion` is null is left out, and one that is `unlisted` counts as 0 for a
+   * minute after the start. Null if there is nothing to count.
+   */
   readonly overallProgress?: Maybe<Scalars['Float']['output']>;
   /** Phase of the jobs. */
   readonly phase: JobPhase;

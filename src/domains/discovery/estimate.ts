@@ -38,10 +38,11 @@ export const measured = <T extends ProgressOfJob>(
   scale = scaleOf(present(jobs), null),
 ) => mapPresent(jobs, job => ({ ...job, completion: shareOf(job, scale) }));
 
-/** Mean completion of the jobs that have one. Null if none has. */
-export function overallProgress(jobs: readonly Job[]): number | null {
+/** Mean completion of the jobs that have one, and of those that have only begun. Null if there are none. @param awaited how many more have only begun. */
+export function overallProgress(jobs: readonly Job[], awaited: number): number | null {
   const shares = jobs.map(({ completion }) => completion).filter(share => share !== null);
-  return shares.length === 0 ? null : shares.reduce((sum, share) => sum + share, 0) / shares.length;
+  const count = shares.length + awaited;
+  return count === 0 ? null : shares.reduce((sum, share) => sum + share, 0) / count;
 }
 
 /**

@@ -22,6 +22,8 @@ export interface JobProgress {
   readonly jobs: Jobs;
   /** Those that the latest write has started, as far as they are not among the jobs. */
   readonly unlisted: readonly string[];
+  /** How many of these the service is about to list. */
+  readonly awaited: number;
   /** No change can follow: there are jobs, all of them can be read, each has ended, and the service is not about to list others. */
   readonly finished: boolean;
   readonly history: ProgressHistory;
@@ -36,7 +38,7 @@ function endedRecently({ endTime }: Job): boolean {
 }
 
 /** Without the history, which is not sent: it differs each time where the service lists one job twice. Times may be written in several ways. */
-const shownOf = (state: JobProgress) => ({
+const shownOf = (state: Pick<JobProgress, 'jobs'>) => ({
   ...state,
   history: null,
   jobs: mapPresent(state.jobs, ({ startTime, endTime, ...job }) => [job, ...[startTime, endTime].map(plainTime)]),
@@ -67,12 +69,13 @@ export const jobProgress =
           const { ids, isRecent } = await deps.startedRuns.of(runsOf(marketId, phase));
           const unlisted = ids.filter(id => readable.every(job => job.id !== id));
           const haveEnded = jobs.length > 0 && readable === jobs && readable.every(job => job.finished);
-          const finished = haveEnded && !(isRecent && unlisted.length > 0);
+          const awaited = isRecent ? unlisted.length : 0;
+          const finished = haveEnded && awaited === 0;
           // Jobs change their market, so its cached data becomes stale when the last one has ended.
           const hasEnded = last === undefined ? readable.some(endedRecently) : !last.finished;
           if (finished && hasEnded) await deps.cache.generations.renew(marketTag(marketId));
           const history = nextHistory(last?.history, readable, timeNow());
-          return { marketId, phase, jobs, unlisted, finished, history };
+          return { marketId, phase, jobs, unlisted, awaited, finished, history };
         },
         same: (one, other) => isDeepStrictEqual(shownOf(one), shownOf(other)),
         isFinal: ({ finished }) => finished,
@@ -87,8 +90,9 @@ export function watchedJob(deps: FeedDeps, marketId: string, phase: JobPhase, af
   let last = after === null ? undefined : readCursor(list, after, 'input.after').toString('hex');
   return async function* (auth: RequestAuth) {
     for await (const { state } of await jobProgress(marketId, phase)(deps, auth)) {
-      const change = { marketId, phase, finished: state.finished, jobs: state.jobs };
-      const digest = hash('sha256', JSON.stringify(change));
+      const { finished, unlisted, jobs } = state;
+      const change = { marketId, phase, finished, unlisted, jobs };
+      const digest = hash('sha256', JSON.stringify(shownOf(change)));
       if (digest === last) continue;
       last = digest;
       yield { key: digest, cursor: writeCursor(list, Buffer.from(digest, 'hex')), gap: false, change };

@@ -29,7 +29,7 @@ export const discoveryResolvers: Resolvers = {
           ...state,
           jobs: listed(jobs),
           market: { id: marketId },
-          overallProgress: overallProgress(readable),
+          overallProgress: overallProgress(readable, state.awaited),
           estimatedEndAt: end === null ? null : iso(end),
           observedAt: iso(observedAt),
         };

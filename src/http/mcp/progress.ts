@@ -31,7 +31,7 @@ interface StartedJobs {
 }
 
 const query = `subscription JobProgress($marketId: ID!, $phase: JobPhase!) {
-  jobProgress(marketId: $marketId, phase: $phase) { finished overallProgress jobs { id workflowName completion status } }
+  jobProgress(marketId: $marketId, phase: $phase) { finished overallProgress unlisted jobs { id workflowName completion status } }
 }`;
 
 const startIn = ({ fields }: ToolOperation) =>

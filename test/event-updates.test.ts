@@ -535,6 +535,17 @@ describe('eventChanges', () => {
     expect(await pull(other, { after: data.events.updatesCursor })).toMatchObject({ titles: [] });
   });
 
+  test('begins behind nothing that a cached list still hides', async () => {
+    const [gateway] = gateways;
+    const list = 'query ($names: [String!]) { events(filter: { impactedEntities: $names }) { nodes { title } } }';
+    const newest = async () => (await gateway?.query(list, { names: names() }))?.data.events.nodes[0]?.title;
+    await newest();
+    sandbox.publishEvent({ title: 'Before the cursor' });
+    const { cursor } = await pull(gateway, {});
+    expect(await newest()).toBe('Before the cursor');
+    expect(await pull(gateway, { after: cursor })).toMatchObject({ titles: [], gap: false });
+  });
+
   test('needs no call in any gateway where a poll has what follows, and takes turns with a subscription', async () => {
     const service = await startSandbox();
     // What a poll has found is used for three intervals, also on a busy machine.

@@ -234,6 +234,31 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
     expect([new Set(ids).size, ids[3]]).toEqual([3, ids[2]]);
   });
 
+  test('sends a state of jobs once, however its times are written', async () => {
+    let forget = () => {};
+    const tell = (startTime: string, jobProgress: number) => {
+      forget();
+      const body = JSON.stringify({
+        data: [{ jobId: 1, workflowName: 'w', jobProgress, status: 'running', startTime }],
+      });
+      forget = sandbox.tell({ path: '/v2/discovery/3/jobs', body });
+    };
+    tell('2026-01-01T00:00:00Z', 10);
+    const { data } = await on().query(beginJob, { input: { endpoint: 'hook', marketId: '3' } }, admin);
+    const { id } = data.watchJob.watch;
+    await until(() => receiver.received.length === 1);
+    tell('2026-01-01T00:00:00+00:00', 10);
+    const calls = sandbox.calls.count('/v2/discovery/3/jobs');
+    await until(() => sandbox.calls.count('/v2/discovery/3/jobs') > calls + 1);
+    await on().query(renew, { input: { watch: id } }, admin);
+    await until(() => sandbox.calls.count('/v2/discovery/3/jobs') > calls + 3);
+    tell('2026-01-01T00:00:00+00:00', 20);
+    await until(() => receiver.received.some(({ body }) => body.changes[0].jobs[0].progress === 20));
+    await on().query(stop, { input: { watch: id } }, admin);
+    forget();
+    expect(receiver.received.map(({ body }) => body.changes[0].jobs[0].progress)).toEqual([10, 20]);
+  });
+
   test('begins behind a cursor of eventUpdates, and without one from now on', async () => {
     const input = { filter: filter() };
     const id = await watch(on(), input);
@@ -252,7 +277,11 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
     const { data } = await on().query(beginJob, { input }, admin);
     await until(() => receiver.received.length > 0);
     const { body } = receiver.received.at(-1) as Received;
-    expect(body).toMatchObject({ watch: data.watchJob.watch.id, gap: false, changes: [{ marketId: String(market) }] });
+    expect(body).toMatchObject({
+      watch: data.watchJob.watch.id,
+      gap: false,
+      changes: [{ marketId: String(market), unlisted: [] }],
+    });
   });
 
   test('ends a watch whose client stops it, whose endpoint is deleted, or whose credential the service refuses', async () => {
@@ -326,6 +355,13 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
     expect(fault(await on().query('{ watches { id } }', {}, { authorization: 'Bearer t' }))).toBe('FORBIDDEN');
     expect(await watches(on())).toHaveLength(1);
     expect(receiver.received).toEqual([]);
+  });
+
+  test('refuses a search where the operator has not set its parameter', async () => {
+    const own = await startGateway({ sandbox, redisUrl: redis.url, env: { ...env, EVENTS_SEARCH_PARAM: '' } });
+    cleanups.push(own.close);
+    const input = { endpoint: 'hook', filter: { search: 'fire' } };
+    expect(fault(await own.query(begin, { input }, admin))).toBe('NOT_CONFIGURED');
   });
 
   test('lets a team have 20 watches at a time', async () => {

@@ -217,7 +217,7 @@ export const eventChanges =
     );
     const batch = await follower.next(tail ?? (() => follow(read, undefined, timeNow())));
     const updates = batch.updates.slice(0, first);
-    if (tail === undefined && updates.length > 0) await renew();
+    if (tail === undefined && (updates.length > 0 || batch.start !== undefined)) await renew();
     const cursorOf = (count: number) => cursorAt(batch.after(count), list);
     return {
       nodes: updates.map((update, index) => ({
@@ -234,9 +234,10 @@ export const eventChanges =
     };
   };
 
-/** What a watch of events sends: what `eventUpdates` would send. @throws BadUserInput that names `input.after`. */
+/** What a watch of events sends: what `eventUpdates` would send. @throws NotConfigured; BadUserInput that names `input.after`. */
 export function watchedEvents(deps: FeedDeps, query: EventQuery, after: string | null, credential: Credential) {
-  if (after !== null) positionIn(after, updatesListId(credential, deps.events.filterOf(query)), 'input.after');
+  const list = updatesListId(credential, deps.events.filterOf(query));
+  if (after !== null) positionIn(after, list, 'input.after');
   return async function* (auth: RequestAuth) {
     for await (const { kind, cursor, event, gap } of await eventUpdates(query, false, after ?? undefined)(deps, auth)) {
       const scores = event && {

@@ -264,6 +264,16 @@ describe('a list that changes between two calls of one window', () => {
     }
   });
 
+  test.each([1, 10])('ends as it ends afterwards where %i events were added to its beginning', async count => {
+    const added = Array.from({ length: count }, (_, index) => `new-${index}`);
+    const changes = new Map([[2, (ids: string[]) => [...added, ...ids]]]);
+    Object.assign(changing, { ids: numbered, changes, calls: 0 });
+    searches += 1;
+    const found = await read({ last: 90 }, `end ${searches}`);
+    expect([found.totalCount, idsOf(found)]).toEqual([300 + count, changing.ids.slice(-90)]);
+    expect(changing.calls).toBe(3);
+  });
+
   test('is not joined with a page that is cached', async () => {
     Object.assign(changing, { ids: numbered, changes: new Map(), calls: 0 });
     searches += 1;

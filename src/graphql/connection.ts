@@ -110,10 +110,15 @@ export async function readWindow<P extends ServicePage, T>(
   }
   // In their order: an item that moves to the top of the list in between puts another one on both pages, and none between them.
   for (const part of parts.slice(pages.length)) pages.push(await readPart(part));
+  // If the list has grown since its length was read, its end is behind the only page.
+  const { page, pageSize } = parts[0];
+  if (isOpen && range.start > 0 && parts.length === 1 && (pages[0]?.totalItems ?? 0) > page * pageSize) {
+    parts = [parts[0], { page: page + 1, pageSize, skip: 0 }];
+    pages.push(await read(page + 1, pageSize));
+  }
 
   const [first, second] = pages;
   if (first !== undefined && second !== undefined && first.totalItems !== second.totalItems) {
-    const { page, pageSize } = parts[0];
     const again = await readAgain(page, pageSize, first).catch(() => first);
     // Of a list that goes on growing, it would hide what the second page does not have any more.
     if (again.totalItems <= second.totalItems) pages[0] = again;
@@ -126,8 +131,8 @@ export async function readWindow<P extends ServicePage, T>(
     found.push(...itemsOf(pages[index] as P).slice(skip));
   }
   const totalItems = pages.at(-1)?.totalItems ?? 0;
-  const { start, end } = isOpen && range.start === 0 ? windowOf(request, totalItems) : range;
-  const from = Math.min(start, totalItems);
+  const { start, end } = isOpen ? windowOf(request, Math.min(totalItems, range.start + found.length)) : range;
+  const from = Math.min(Math.max(start, range.start), totalItems);
   return { items: found.slice(Math.max(from - range.start, 0), Math.max(end - range.start, 0)), start: from, pages };
 }
 

@@ -234,6 +234,13 @@ describe('registered endpoints', () => {
     expect(await list(asBen)).toHaveLength(1);
   });
 
+  test('are listed in the order of a dictionary', async () => {
+    await alone();
+    for (const name of ['Zebra', 'École', 'acme'])
+      expect(fault(await register('https://crm.example/', { name }))).toBeUndefined();
+    expect((await list(admin)).map(({ name }: { name: string }) => name)).toEqual(['acme', 'École', 'Zebra']);
+  });
+
   test('return FORBIDDEN with a reason for a client without a team', async () => {
     for (const headers of [stranger, { authorization: 'Bearer token' }]) {
       for (const field of ['exportEndpoints { name }', 'exports { totalCount }']) {
@@ -1981,6 +1988,17 @@ describe('a retry of an export', () => {
       return { id, retryOf, retriedBy, marketId: '2' };
     });
     expect(data.exports.nodes).toEqual(expected.reverse());
+  });
+
+  test('names its own argument where the selection is not there any more', async () => {
+    const endpoint = await startRegistered(json(400, { title: 'T', message: 'M' }));
+    const { domain } = sandbox.data.markets.find(({ record }) => record.id === 2)?.companies[0] ?? { domain: '' };
+    const { exportId } = (await send({ companies: { domains: [domain] } })).data.exportMarketToEndpoint;
+    sandbox.tell({ path: '/v2/markets/2/companies', body: '{"data":[{"domain":"other.example"}]}', times: 1 });
+    // It has cached nothing.
+    const other = await gatewayWith();
+    expect(fault(await retry(exportId, {}, admin, other))).toBe('BAD_USER_INPUT input.exportId');
+    expect(endpoint.received).toHaveLength(1);
   });
 
   test('is refused if the selection was too long to be stored', async () => {

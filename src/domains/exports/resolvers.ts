@@ -2,7 +2,7 @@
 import { memberName, requiredTeamOf, type TeamKey } from '../../auth/teams.js';
 import type { Context } from '../../context.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
-import { Conflict, Forbidden, UpstreamInvalidResponse } from '../../errors.js';
+import { BadUserInput, Conflict, Forbidden, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers, ResolversTypes } from '../../generated/resolver-types.js';
 import type { CompanySelection, ExportFilter, ExportMarketToEndpointInput } from '../../generated/schema-types.js';
 import { connectionPage, listId, pageRequest } from '../../graphql/connection.js';
@@ -97,7 +97,11 @@ export const exportsResolvers: Resolvers = {
       const team = teamOf(context);
       const exportId = checkedName(input.exportId, 'input.exportId');
       const request = { exportId, idempotencyKey: idempotencyKeyOf(input), ...requestedBy(context) };
-      const repeat = (id: string, companies: unknown) => payload(context, id, companies as CompanySelection);
+      const repeat = (id: string, companies: unknown) =>
+        payload(context, id, companies as CompanySelection).catch(error => {
+          if (error instanceof BadUserInput) throw new BadUserInput('input.exportId', error.reason);
+          throw error;
+        });
       return endingOf(await context.exports.sender.retry(team, request, repeat));
     },
   },

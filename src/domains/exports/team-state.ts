@@ -35,7 +35,7 @@ export function withEndpoint(state: TeamState, endpoint: Endpoint): TeamState {
     throw new Conflict(message, undefined, 'input.name');
   }
   if (state.endpoints.length >= maxEndpoints) throw new Conflict(`A team can have at most ${maxEndpoints} endpoints`);
-  const endpoints = [...state.endpoints, endpoint].sort((one, other) => (one.name < other.name ? -1 : 1));
+  const endpoints = [...state.endpoints, endpoint].sort((one, other) => one.name.localeCompare(other.name, 'en'));
   return { ...state, endpoints };
 }
 

@@ -291,9 +291,14 @@ describe('a session', () => {
     expect(another.calls.count()).toBe(0);
   });
 
-  test('a cookie, and not what is said with it, signs a user in', async () => {
-    const headers = { 'content-type': 'application/json', 'set-cookie': 'svc_session=one' };
-    sandbox.tell({ path: '/v2/auth/sign-in', status: 200, body: '{"message":"Welcome"}', headers, times: 1 });
+  test.each([
+    ['application/json', '{"message":"Welcome"}'],
+    ['application/json', '"OK"'],
+    ['application/json', 'true'],
+    ['text/plain; charset=utf-8', 'OK'],
+  ])('a cookie, and not what is said with it, signs a user in: %s, %s', async (type, body) => {
+    const headers = { 'content-type': type, 'set-cookie': 'svc_session=one' };
+    sandbox.tell({ path: '/v2/auth/sign-in', status: 200, body, headers, times: 1 });
     expect((await signIn(gateway)).errors).toBeUndefined();
   });
 

@@ -53,5 +53,7 @@ export async function signIn(
 }
 
 /** @throws GatewayError if the reply says no success: a page for signing in may set a cookie, too. */
-const nameIn = (reply: Reply, request: UpstreamRequest): string | null =>
-  parseLenient(signedInName, contentOf(replyText(reply, request), reply, request), { fields: [], leftOut: 0 });
+function nameIn(reply: Reply, request: UpstreamRequest): string | null {
+  if (/^text\/plain\b/i.test(String(reply.headers['content-type']))) return null;
+  return parseLenient(signedInName, contentOf(replyText(reply, request), reply, request), { fields: [], leftOut: 0 });
+}

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { serviceCookie } from '../../auth/service-cookies.js';
-import { receipt, unwrapped } from '../../data/parsing.js';
+import { unwrapped } from '../../data/parsing.js';
 
 const text = z.string();
 
@@ -38,7 +38,7 @@ export const session = z.looseObject({
 export type Session = z.output<typeof session>;
 
 /** The name of the user in the body of a sign-in, which the specification does not show. Null if there is none. */
-export const signedInName = receipt.transform(body => {
+export const signedInName = z.unknown().transform(body => {
   const { name } = Object(unwrapped(body)) as { readonly name?: unknown };
   return typeof name === 'string' ? name : null;
 });

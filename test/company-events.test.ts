@@ -171,6 +171,7 @@ const comparisons: Readonly<Record<string, NonNullable<World['isSame']>>> = {
   exactly: (entity, name) => entity === name,
   'without case': (entity, name) => lower(entity) === lower(name),
   'without case and accents': (entity, name) => withoutAccents(entity) === withoutAccents(name),
+  'as a dictionary does': (entity, name) => entity.localeCompare(name, 'en', { sensitivity: 'base' }) === 0,
   'in any Unicode form': (entity, name) => entity.normalize('NFC') === name.normalize('NFC'),
   'by part': (entity, name) => entity.includes(name),
   'by part without case': (entity, name) => lower(entity).includes(lower(name)),
@@ -192,6 +193,8 @@ test.each(Object.keys(comparisons))(
       'Cafe',
       'Straße',
       'STRASSE',
+      'Møller',
+      'Moller',
       'Bolt',
     ];
     const high = { likelihood: 3, severity: 3, rationale: '' };

@@ -117,13 +117,17 @@ function clearNames(group: readonly string[], events: readonly Event[]): readonl
   return group.filter(name => !unclear.has(name));
 }
 
+/** Letters that a comparison may take for others, and that Unicode does not take apart. */
+const likened: Readonly<Record<string, string>> = { Æ: 'AE', Œ: 'OE', Ø: 'O', Ł: 'L', Đ: 'D', Ħ: 'H' };
+
 /** A text without what a comparison may ignore. */
 export const plain = (text: string) =>
   text
     .normalize('NFKD')
     .replace(/[^\p{L}\p{N}]+/gu, '')
+    .toLowerCase()
     .toUpperCase()
-    .toLowerCase();
+    .replace(/[ÆŒØŁĐĦ]/g, letter => likened[letter] ?? letter);
 
 /**
  * Splits the events of a group by company. `strict` is what a company gets if name and scores must match the same impacted entity, `loose` if two may

@@ -29,7 +29,7 @@ def ask(variables, attempts=4):
             with urllib.request.urlopen(request, timeout=40) as response:
                 answer = json.load(response)
         except urllib.error.HTTPError as refused:
-            if refused.code not in (429, 503) or attempt == attempts - 1:
+            if refused.code not in (429, 502, 503, 504) or attempt == attempts - 1:
                 raise
             time.sleep(float(refused.headers.get("retry-after", 2**attempt)))
             continue
@@ -48,4 +48,6 @@ while True:
     if not page["pageInfo"]["hasNextPage"]:
         break
     after = page["pageInfo"]["endCursor"]
-print("all companies read" if len(set(domains)) == page["totalCount"] else "some are missing")
+if len(set(domains)) != page["totalCount"]:
+    raise SystemExit("some are missing")
+print("all companies read")

@@ -40,8 +40,6 @@ const [total, ...others] = totals;
 console.error(
   `${total} events match ${JSON.stringify(filter)}, of ${unfiltered ?? 'an unknown number'} without a filter`,
 );
-console.log(
-  others.length === 0 && seen.size === total
-    ? 'all events read'
-    : `the list has changed: read it again in half a minute`,
-);
+const isComplete = others.length === 0 && seen.size === total;
+console.log(isComplete ? 'all events read' : 'the list has changed: read it again in half a minute');
+process.exitCode = isComplete ? 0 : 1;

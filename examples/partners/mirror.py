@@ -4,7 +4,7 @@ import http.client, json, os, sqlite3, sys, time, urllib.error, urllib.request
 # The last 30 days at the time of the first list, with any score.
 FILTER = {"severity": {"min": 0}, "likelihood": {"min": 0}}
 EVENT = "id title summary lastUpdated severity likelihood alertTypes { name }"
-LIST = """query List($after: String, $filter: EventFilter) { events(first: 100, after: $after, filter: $filter) {
+LIST = """query List($after: String, $filter: EventFilter) { events(first: 50, after: $after, filter: $filter) {
   edges { cursor node { %s } } pageInfo { hasNextPage } %s } }"""
 CHANGES = """query Changes($after: String, $filter: EventFilter) { eventChanges(first: 1000, after: $after, filter: $filter) {
   nodes { event { %s } } cursor hasMore gap } }""" % EVENT
@@ -23,12 +23,17 @@ def ask(query, **variables):
         try:
             with urllib.request.urlopen(urllib.request.Request(os.environ["GATEWAY"] + "/graphql", body, headers), timeout=40) as sent:
                 answer = json.load(sent)
-            errors = [error["extensions"] for error in answer.get("errors", [])]
-            if not errors:
+            found = answer.get("errors", [])
+            errors = [error["extensions"] for error in found if len(error.get("path", [])) < 2]
+            # What a stale list lacks may be behind no cursor.
+            if not errors and not answer.get("extensions", {}).get("stale"):
+                # A record, or a part of one, that cannot be read takes no other with it.
+                for error in found:
+                    print("unreadable:", error["message"], file=sys.stderr)
                 return answer["data"]
             if any(not error.get("retryable") and error["code"] != "RATE_LIMITED" for error in errors):
-                raise Refused(answer["errors"])
-            wait = max(error.get("retryAfterSeconds", wait) for error in errors)
+                raise Refused(found)
+            wait = max([wait, *(error.get("retryAfterSeconds", wait) for error in errors)])
         except urllib.error.HTTPError as refused:
             if refused.code not in (429, 502, 503, 504):
                 raise Refused(refused.read().decode())
@@ -58,6 +63,10 @@ def move_to(cursor):
     db.execute("insert into place values (?)", [cursor])
 
 
+def version(edge):
+    return edge["node"]["id"], edge["node"]["lastUpdated"]
+
+
 def read_list():
     """Read every page. Each begins with the last event of the page before: if it does not, the list has moved, and this goes back."""
     listing, cursors, seen, start = str(time.time_ns()), [None], set(), None
@@ -67,13 +76,13 @@ def read_list():
         query = LIST % (EVENT, "updatesCursor" if start is None else "")
         page = ask(query, after=cursors[at], filter={**FILTER, "from": since})["events"]
         edges = page["edges"]
-        if at > 0 and (not edges or edges[0]["node"]["id"] not in seen):
+        if at > 0 and (not edges or version(edges[0]) not in seen):
             at = max(at - 50, 0)
             continue
         # What changes from now on comes behind this cursor.
         start = start or page["updatesCursor"]
         store([edge["node"] for edge in edges], listing)
-        seen.update(edge["node"]["id"] for edge in edges)
+        seen.update(map(version, edges))
         cursors[at + 1 :] = [edge["cursor"] for edge in edges]
         at, more = max(len(cursors) - 2, 0), page["pageInfo"]["hasNextPage"]
     db.execute("delete from events where listing is not ?", [listing])

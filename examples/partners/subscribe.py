@@ -32,7 +32,7 @@ def subscribe(query, variables):
                         headers["last-event-id"] = message.get("id", "")
                     message = {}
         except urllib.error.HTTPError as refused:
-            if refused.code not in (429, 503):
+            if refused.code not in (429, 502, 503, 504):
                 raise RuntimeError(refused.read().decode())
             time.sleep(float(refused.headers.get("retry-after", 0)))
         except (OSError, http.client.HTTPException) as lost:

@@ -46,78 +46,82 @@ test('the programs of docs/partners.md verify the signature of an export', async
   }
 });
 
-test('the copy of mirror.py equals the service after updates, kills of the program and a restart of the gateway', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'mirror-'));
-  const sandbox = await startSandbox();
-  const program = await buildProgram();
-  const port = (await freeAddress()).split(':').at(-1) ?? '';
-  const startGateway = () => program.start({ ...addressesOn(sandbox.origin), PORT: port });
-  let gateway = await startGateway();
-  const draw = drawFrom('mirror');
-  const ids = Array.from({ length: 250 }, (_, index) => sandbox.publishEvent({ title: `Before ${index}` })._id);
-  let updates = 0;
-  function publish() {
-    updates += 1;
-    if (updates % 3 === 0) ids.push(sandbox.publishEvent({ title: `New ${updates}` })._id);
-    else sandbox.touchEvent(draw.pick(ids), { title: `Updated ${updates}` });
-  }
-  const updating = setInterval(publish, 100);
-  const env = { ...process.env, GATEWAY: gateway.url, API_KEY: 'demo-key-subscribed' };
-  const mirror = (...args: string[]) => spawn('python3', ['mirror.py', ...args], { cwd: folder, env });
-  const copied = (): Record<string, string> => {
-    const python = `import json, sqlite3; print(json.dumps(dict(
-      (e["id"], e["title"]) for e in (json.loads(row[0]) for row in sqlite3.connect("mirror.sqlite").execute("select event from events")))))`;
-    return JSON.parse(execFileSync('python3', ['-c', python], { cwd: folder, env }).toString());
-  };
-  cleanups.push(() => rm(folder, { recursive: true }));
-  cleanups.push(() => sandbox.close());
-  cleanups.push(() => gateway.kill());
-  cleanups.push(() => clearInterval(updating));
-  await copyFile('examples/partners/mirror.py', join(folder, 'mirror.py'));
-  for (let kill = 0; kill < 3; kill += 1) {
-    const running = mirror('0.05');
-    let lines = 0;
-    running.stdout.on('data', chunk => (lines += String(chunk).split('\n').length - 1));
-    // The first dies while it reads the list, or shortly after.
-    await until(() => kill === 0 || lines > 2);
-    const before = updates;
-    await until(() => updates > before + 5);
-    if (kill === 1) {
-      await gateway.kill();
-      gateway = await startGateway();
-      const known = lines;
-      await until(() => lines > known);
+test.each(['newest', 'oldest'] as const)(
+  'the copy of mirror.py equals a service that lists the %s first, after updates, kills of the program and a restart of the gateway',
+  async eventOrder => {
+    const folder = await mkdtemp(join(tmpdir(), 'mirror-'));
+    const sandbox = await startSandbox();
+    sandbox.vary({ eventOrder });
+    const program = await buildProgram();
+    const port = (await freeAddress()).split(':').at(-1) ?? '';
+    const startGateway = () => program.start({ ...addressesOn(sandbox.origin), PORT: port });
+    let gateway = await startGateway();
+    const draw = drawFrom('mirror');
+    const ids = Array.from({ length: 250 }, (_, index) => sandbox.publishEvent({ title: `Before ${index}` })._id);
+    let updates = 0;
+    function publish() {
+      updates += 1;
+      if (updates % 3 === 0) ids.push(sandbox.publishEvent({ title: `New ${updates}` })._id);
+      else sandbox.touchEvent(draw.pick(ids), { title: `Updated ${updates}` });
     }
-    running.kill('SIGKILL');
-    await once(running, 'close');
-  }
-  clearInterval(updating);
-  // A text of the later time would come before that of the earlier one.
-  const [time] = new Date(Date.now() - 1_000).toISOString().split('.');
-  const { _id } = sandbox.publishEvent({ title: 'Earlier', lastUpdated: `${time}Z` });
-  await once(mirror(), 'close');
-  sandbox.touchEvent(_id, { title: 'Later', lastUpdated: `${time}.5Z` });
-  const expectCopy = async () => {
-    const last = mirror();
-    let errors = '';
-    last.stderr.on('data', chunk => (errors += chunk));
-    const [code] = await once(last, 'close');
-    expect({ code, errors }).toEqual({ code: 0, errors: '' });
-    const since = new Date(Date.now() - 30 * 86_400_000).toISOString().slice(0, 10);
-    // Without an impacted entity, an event has no score, and the service takes it for none that matches.
-    const all = sandbox.data.events.filter(
-      ({ lastUpdated, taxonomicMatches }) => lastUpdated >= since && taxonomicMatches.impactedEntities.length > 0,
+    const updating = setInterval(publish, 100);
+    const env = { ...process.env, GATEWAY: gateway.url, API_KEY: 'demo-key-subscribed' };
+    const mirror = (...args: string[]) => spawn('python3', ['mirror.py', ...args], { cwd: folder, env });
+    const copied = (): Record<string, string> => {
+      const python = `import json, sqlite3; print(json.dumps(dict(
+      (e["id"], e["title"]) for e in (json.loads(row[0]) for row in sqlite3.connect("mirror.sqlite").execute("select event from events")))))`;
+      return JSON.parse(execFileSync('python3', ['-c', python], { cwd: folder, env }).toString());
+    };
+    cleanups.push(() => rm(folder, { recursive: true }));
+    cleanups.push(() => sandbox.close());
+    cleanups.push(() => gateway.kill());
+    cleanups.push(() => clearInterval(updating));
+    await copyFile('examples/partners/mirror.py', join(folder, 'mirror.py'));
+    for (let kill = 0; kill < 3; kill += 1) {
+      const running = mirror('0.05');
+      let lines = 0;
+      running.stdout.on('data', chunk => (lines += String(chunk).split('\n').length - 1));
+      // The first dies while it reads the list, or shortly after.
+      await until(() => kill === 0 || lines > 2);
+      const before = updates;
+      await until(() => updates > before + 5);
+      if (kill === 1) {
+        await gateway.kill();
+        gateway = await startGateway();
+        const known = lines;
+        await until(() => lines > known);
+      }
+      running.kill('SIGKILL');
+      await once(running, 'close');
+    }
+    clearInterval(updating);
+    // A text of the later time would come before that of the earlier one.
+    const [time] = new Date(Date.now() - 1_000).toISOString().split('.');
+    const { _id } = sandbox.publishEvent({ title: 'Earlier', lastUpdated: `${time}Z` });
+    await once(mirror(), 'close');
+    sandbox.touchEvent(_id, { title: 'Later', lastUpdated: `${time}.5Z` });
+    const expectCopy = async () => {
+      const last = mirror();
+      let errors = '';
+      last.stderr.on('data', chunk => (errors += chunk));
+      const [code] = await once(last, 'close');
+      expect({ code, errors }).toEqual({ code: 0, errors: '' });
+      const since = new Date(Date.now() - 30 * 86_400_000).toISOString().slice(0, 10);
+      // Without an impacted entity, an event has no score, and the service takes it for none that matches.
+      const all = sandbox.data.events.filter(
+        ({ lastUpdated, taxonomicMatches }) => lastUpdated >= since && taxonomicMatches.impactedEntities.length > 0,
+      );
+      expect(copied()).toEqual(Object.fromEntries(all.map(({ _id, title }) => [_id, title])));
+    };
+    await expectCopy();
+    expect(updates).toBeGreaterThan(15);
+    // More than it may miss, and one that is gone, which only the list shows.
+    for (let missed = 0; missed <= 2_000; missed += 1) sandbox.publishEvent({ title: `Missed ${missed}` });
+    const events = sandbox.data.events as (typeof sandbox.data.events)[number][];
+    events.splice(
+      events.findIndex(event => event._id === _id),
+      1,
     );
-    expect(copied()).toEqual(Object.fromEntries(all.map(({ _id, title }) => [_id, title])));
-  };
-  await expectCopy();
-  expect(updates).toBeGreaterThan(15);
-  // More than it may miss, and one that is gone, which only the list shows.
-  for (let missed = 0; missed <= 2_000; missed += 1) sandbox.publishEvent({ title: `Missed ${missed}` });
-  const events = sandbox.data.events as (typeof sandbox.data.events)[number][];
-  events.splice(
-    events.findIndex(event => event._id === _id),
-    1,
-  );
-  await expectCopy();
-});
+    await expectCopy();
+  },
+);

@@ -246,7 +246,9 @@ export class RecordLeftOut extends GatewayError {
     const { record, id, index, fields } = unreadable;
     const which = id === null ? `One ${record} (index ${index})` : `${record} ${id}`;
     const why = fields.every(field => field === '') ? '' : ` (${fields.join(', ')})`;
-    super(`${which} was left out: the service sent it in a shape that it does not document${why}`, unreadable);
+    const upstream = { status: null, errorCode: null };
+    const message = `${which} was left out: the service sent it in a shape that it does not document${why}`;
+    super(message, { ...unreadable, upstream, retryable: false });
   }
 }
 

@@ -242,6 +242,7 @@ describe('one domain in several forms', () => {
     { domain: 'Example.com', name: 'First', score: 1, operatesIn: ['de'] },
     { domain: 'example.com', name: 'Second', score: 3, operatesIn: ['fr'] },
     { domain: 'example.com.', name: 'Third', score: 2 },
+    { domain: ' example.com ', name: 'Thirdly' },
     { domain: 'm\u00fcnchen.example', name: 'Fourth' },
     { domain: 'xn--mnchen-3ya.example', name: 'Fifth' },
     { domain: 'mu\u0308nchen.example.', name: 'Sixth' },

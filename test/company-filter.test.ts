@@ -36,7 +36,7 @@ function isWanted(company: CompanyRecord, filter: CompanyFilter): boolean {
   );
 }
 
-const digits = fc.stringMatching(/^[1-3]{1,4}$/);
+const naicsCode = fc.stringMatching(/^[1-3A]{1,4}$/);
 const word = fc.constantFrom('Steel', 'steel', 'WOOD', 'oil');
 const country = fc.constantFrom('de', 'DE', 'us', 'fr');
 const domain = fc.constantFrom('a.example', 'B.example', 'c.example');
@@ -44,7 +44,7 @@ const list = <T>(of: fc.Arbitrary<T>) => fc.array(of, { maxLength: 4 });
 const number = fc.option(fc.integer({ min: -2, max: 2 }));
 const some = fc
   .record({
-    ...{ domain, name: fc.option(word), operatesIn: list(country), naics: list(digits) },
+    ...{ domain, name: fc.option(word), operatesIn: list(country), naics: list(naicsCode) },
     ...{ score: number, actualRevenue: number, overallMomentum: number },
   })
   .map(({ domain, naics, ...more }) => record(domain, { ...more, naics: naics.map(code => ({ code })) }));
@@ -57,7 +57,7 @@ const filter: fc.Arbitrary<CompanyFilter> = fc.record(
     search: fc.option(word),
     domains: fc.option(list(domain)),
     operatesIn: fc.option(list(country)),
-    naics: fc.option(list(digits)),
+    naics: fc.option(list(naicsCode)),
     actualRevenue: fc.option(range),
     overallMomentum: fc.option(range),
   },

@@ -444,7 +444,10 @@ describe('a configuration is invalid', () => {
 
   test('but not if the name is empty, is unlike each of the gateway, or is set by Linux desktops', () => {
     const others = { PORTS: '1', SORT: '1', REDIS_HOST: 'one', REDIS_PORT: '1', HOSTNAME: 'one', ADMIN_HOST: 'one' };
-    const tracing = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://one', OTEL_LOGS_EXPORTER: 'none' };
+    const signals = ['TRACES', 'METRICS', 'LOGS'].flatMap(signal =>
+      ['ENDPOINT', 'HEADERS', 'PROTOCOL', 'TIMEOUT'].map(member => [`OTEL_EXPORTER_OTLP_${signal}_${member}`, '1']),
+    );
+    const tracing = { ...Object.fromEntries(signals), OTEL_LOGS_EXPORTER: 'none' };
     const named = { UPSTREAM_PORT: ' ', UPSTREAMS: '2', SESSION_MANAGER: 'local/host:@/tmp' };
     const config = readConfig({ ...upstream, ...named, ...others, ...tracing });
     expect(config.upstream.base).toBe('http://service.test');

@@ -53,7 +53,9 @@ describe('one bad record', () => {
       ],
     });
     expect(first.errors).toHaveLength(1);
-    const named = { code: 'UPSTREAM_INVALID_RESPONSE', record: 'Event', id, index: 1, fields };
+    const upstream = { status: null, errorCode: null };
+    const common = { code: 'UPSTREAM_INVALID_RESPONSE', upstream, retryable: false };
+    const named = { ...common, record: 'Event', id, index: 1, fields };
     expect(first.errors?.[0]).toMatchObject({ path: ['events', 'nodes'], extensions: named });
     expect(first.errors?.[0].message).toContain(id === null ? 'One Event (index 1)' : `Event ${id}`);
     expect(await driftCounted()).toEqual({ [fields[0] === '' ? 'Event' : 'Event._id']: 1 });

@@ -8,15 +8,15 @@ export function valueIn(env: Environment, name: string): string | undefined {
 
 /** Names with these prefixes belong to the gateway: an unknown one is a mistake. */
 const ownPrefixes = /^(UPSTREAM|SESSION|EXPORT|MCP)_/;
-/** Names of other programs with such a prefix: X11's session manager sets this one on every Linux desktop. */
-const namesOfOthers = new Set(['SESSION_MANAGER']);
+/** Names of other programs that are like the gateway's: X11's session manager sets the first on every Linux desktop, and OpenTelemetry knows the others. */
+const namesOfOthers = /^(SESSION_MANAGER|OTEL_EXPORTER_OTLP_LOGS_\w+)$/;
 /** The share of its letters in which a name may differ from the one that was meant: more where the prefix says that it is the gateway's. */
 const similar = { own: 1 / 3, other: 1 / 6 };
 
 /** Faults for variables that look like the gateway's but have no effect. @param known the names of its own. */
 export function unknownNames(env: Environment, known: readonly string[]): readonly string[] {
   return Object.keys(env)
-    .filter(name => valueIn(env, name) !== undefined && !known.includes(name) && !namesOfOthers.has(name))
+    .filter(name => valueIn(env, name) !== undefined && !known.includes(name) && !namesOfOthers.test(name))
     .flatMap(name => {
       const isOwn = ownPrefixes.test(name);
       const meant = closestName(name, known, isOwn ? similar.own : similar.other);

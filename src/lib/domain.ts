@@ -3,9 +3,9 @@ import { domainToASCII } from 'node:url';
 /** More than any domain has: the time to convert a text grows faster than its length. */
 const maxLength = 1_000;
 
-/** What identifies a domain, however it is written: in upper or lower case, with or without a dot at its end, in Unicode or in ASCII. */
+/** What identifies a domain, however it is written: in upper or lower case, with or without blanks around it or a dot at its end, in Unicode or in ASCII. */
 export function domainKey(domain: string): string {
-  const plain = domain.toLowerCase();
+  const plain = domain.trim().toLowerCase();
   const isUnicode = /[^\x21-\x7e]/.test(plain) && plain.length <= maxLength;
   return ((isUnicode && domainToASCII(plain)) || plain).replace(/\.$/, '');
 }

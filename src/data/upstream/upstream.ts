@@ -130,7 +130,7 @@ function createTargets(options: UpstreamOptions, telemetry: Telemetry, wire: Dis
       if (destination === undefined) throw new NotConfigured(addressVariables[address]);
       const breakers = families.get(family) ?? perScope(scope => new Breaker(family, scope, telemetry));
       families.set(family, breakers);
-      const limits = { bodyBytes: boundsOf(request).bytes, budget };
+      const limits = { bodyBytes: Math.min(boundsOf(request).bytes, bodyBudgetBytes), budget };
       const shared = { breaker: breakers.memo(scope), limits, refusalKey: `${scope} ${family}` };
       return { family, address, ...destination, ...shared, times: [], works: false };
     },

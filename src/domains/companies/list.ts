@@ -66,7 +66,7 @@ export const preparedFilter = oncePerValue((filter: CompanyFilter, argument: str
     filter.search == null ? undefined : searchable(plainText(filter.search, `${argument}.search`, maxSearchLength));
   const domains = setOf('domains', domainKey);
   const countries = setOf('operatesIn', searchable);
-  const codes = setOf('naics', searchable, maxCodeLength);
+  const codes = setOf('naics', code => code, maxCodeLength);
   const numbers = setOf('dunsNumbers', digitsOf, maxDunsLength);
   const lengths = codes && [...new Set([...codes].map(code => code.length))];
   const revenue = checkedRange(filter.actualRevenue, `${argument}.actualRevenue`);

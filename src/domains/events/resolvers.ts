@@ -28,7 +28,7 @@ import {
 import { boundedList } from '../../graphql/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { oncePerValue } from '../../lib/run.js';
-import { isCalendarDay, readTime } from '../../lib/time.js';
+import { instantOf, isCalendarDay, readTime } from '../../lib/time.js';
 import { type EventQuery, endOf, filterParameters, isDay, startOf } from './client.js';
 import { withNames } from './company-events.js';
 import { eventChanges, eventUpdates } from './feed.js';
@@ -126,7 +126,7 @@ export const eventsResolvers: Resolvers = {
 export const eventsNodes = {
   Event: {
     parts: ({ id }: Event) => [id],
-    hint: ({ lastUpdated }: Event) => [known(lastUpdated)].filter(time => time !== null),
+    hint: ({ lastUpdated }: Event) => [known(lastUpdated)].filter(time => time !== null).map(instantOf),
     // As of `Query.event`, and that of its last update.
     calls: limit => 24 + Math.ceil(limit / maxPageSize),
     find([id = '', since, ...rest], { loaders }, info) {

@@ -24,8 +24,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     const timer = setTimeout(() => setSearch(text.trim()), 200);
     return () => clearTimeout(timer);
   }, [text]);
-  const variables = { id: id ?? '', search };
-  const { data } = useQuery(FindCompaniesDocument, { variables, skip: !id || search === '' });
+  const { data } = useQuery(FindCompaniesDocument, { variables: { id: id ?? '', search }, skip: !id || search === '' });
   const companies = data?.market?.companies?.edges.map(({ node }) => node) ?? [];
   const entries = [
     ...SCREENS.map(([name, to]) => ({ key: to, name, kind: 'Screen', go: () => navigate({ to }) })),
@@ -42,9 +41,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
       go: () => navigate({ to: '.', search: last => ({ ...last, company: domain }) }),
     })),
   ];
-  const found = entries.filter(
-    ({ kind, name }) => kind === 'Company' || name.toLowerCase().includes(text.trim().toLowerCase()),
-  );
+  const wanted = text.trim().toLowerCase();
+  const found = entries.filter(({ kind, name }) => kind === 'Company' || name.toLowerCase().includes(wanted));
   return (
     <Modal title="Go to" onClose={onClose}>
       <ComboboxProvider setValue={setText}>

@@ -14,10 +14,8 @@ export function ViewMenu({ document, variables }: ViewMenuProps) {
   const { viewer } = useViewer();
   const { history } = useRouter();
   const { href, pathname } = useLocation();
-  const [views = [], setViews] = useStored<{ name: string; href: string }[]>(
-    `views ${viewer?.email ?? ''}`,
-    localStorage,
-  );
+  const key = `views ${viewer?.email ?? ''}`;
+  const [views = [], setViews] = useStored<{ name: string; href: string }[]>(key, localStorage);
   const without = (name: string) => views.filter(view => view.name !== name);
   return (
     <Popover label="Views">

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { Button } from '../ui';
+import { Button, ExternalLink } from '../ui';
 
 const SECONDS = 5;
 
@@ -18,13 +18,12 @@ export function Redirect({ url }: { url: string }) {
     }, 1_000);
     return () => clearTimeout(timer);
   }, [state, left, url]);
+  const when = state === 'waiting' ? 'now' : state === 'open' ? 'again' : '';
   return (
     <p className="row" role="status">
       {state === 'waiting' && `The page of the endpoint opens in ${left} s.`}
       {state === 'blocked' && 'Your browser has blocked the window.'}
-      <a href={url} target="_blank" rel="noreferrer" onClick={() => setState('open')}>
-        Open it {state === 'waiting' ? 'now' : state === 'open' ? 'again' : ''}
-      </a>
+      <ExternalLink href={url} label={`Open it ${when}`} onClick={() => setState('open')} />
       {state === 'waiting' && <Button label="Cancel" onClick={() => setState('cancelled')} />}
     </p>
   );

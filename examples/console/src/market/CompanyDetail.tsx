@@ -47,7 +47,7 @@ export function CompanyDetail({ id, domain, onClose }: { id: string; domain: str
     variables: { id, domain, from: dayBefore(DAYS - 1) },
   });
   const company = data?.market?.company;
-  const { domain: _, ...esg } = company?.esg ?? {};
+  const esg = Object.entries(company?.esg ?? {}).filter(([name]) => name !== 'domain');
   return (
     <Modal drawer title={company?.name ?? domain} onClose={onClose}>
       <Problems error={error} retry={refetch} />
@@ -101,12 +101,10 @@ export function CompanyDetail({ id, domain, onClose }: { id: string; domain: str
               </p>
             )}
           </section>
-          {Object.keys(esg).length > 0 && (
+          {esg.length > 0 && (
             <section>
               <h2>ESG</h2>
-              <Facts
-                facts={Object.fromEntries(Object.entries(esg).map(([name, value]) => [words(name), esgText(value)]))}
-              />
+              <Facts facts={Object.fromEntries(esg.map(([name, value]) => [words(name), esgText(value)]))} />
             </section>
           )}
         </>

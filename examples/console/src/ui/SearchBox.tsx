@@ -15,15 +15,7 @@ interface SearchBoxProps {
 }
 
 /** A field that filters while the user types. */
-export function SearchBox({
-  label,
-  placeholder = label,
-  name = 'search',
-  title,
-  value = '',
-  meaning = text => text,
-  onChange,
-}: SearchBoxProps) {
+export function SearchBox({ label, name = 'search', value = '', meaning = String, onChange, ...hint }: SearchBoxProps) {
   const [text, setText] = useState(value);
   const meant = meaning(text.trim());
   const isSame = meant === meaning(value);
@@ -39,11 +31,11 @@ export function SearchBox({
   return (
     <input
       type="search"
-      title={title}
       aria-invalid={Number.isNaN(meant) || undefined}
       name={name}
       aria-label={label}
-      placeholder={placeholder}
+      placeholder={label}
+      {...hint}
       value={text}
       onChange={({ target }) => setText(target.value)}
     />

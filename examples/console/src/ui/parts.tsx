@@ -13,13 +13,10 @@ export const Submit = ({ label, busy, sending }: { label: string; busy: string; 
   <Button type="submit" label={sending ? busy : label} className="primary" disabled={sending} />
 );
 
+type CopyButtonProps = { done: string; text: () => string } & ComponentProps<typeof Button>;
+
 /** A button that copies a text, and says so. */
-export function CopyButton({
-  label,
-  done,
-  text,
-  ...props
-}: { done: string; text: () => string } & ComponentProps<typeof Button>) {
+export function CopyButton({ label, done, text, ...props }: CopyButtonProps) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text());

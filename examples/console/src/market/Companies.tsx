@@ -61,7 +61,7 @@ export function Companies({ id }: { id: string }) {
   const filter = companyFilter(search);
   const orderBy = companyOrder(search);
   const list = useCompanies({ id, filter, orderBy });
-  const { totalCount, edges, error, loading, refetch, next } = list;
+  const { isCurrent, totalCount, edges, error, loading, refetch, next } = list;
   const { data } = useQuery(CompanyFacetsDocument, {
     variables: {
       id,
@@ -75,10 +75,10 @@ export function Companies({ id }: { id: string }) {
 
   const clearFilters = () => navigate({ search: ({ sort, descending }) => ({ sort, descending }), resetScroll: false });
 
-  // It belongs to what is shown: with another filter nothing is selected, and Back brings it again.
+  // It belongs to what is shown: with another filter, or as long as its list is not there, nothing is selected, and Back brings it again.
   const shown = JSON.stringify(filter);
   const [selection, setSelection] = useState<{ shown: string; selected: Selected }>();
-  const selected = selection?.shown === shown ? selection.selected : NOTHING;
+  const selected = isCurrent && selection?.shown === shown ? selection.selected : NOTHING;
   const select = (selected: Selected) => setSelection({ shown, selected });
   const count = selected === 'all' ? (totalCount ?? 0) : selected.size;
   const toggle = (domain: string) => {
@@ -99,8 +99,7 @@ export function Companies({ id }: { id: string }) {
     return { domains: (await list.readAll()).map(({ node }) => node.domain) };
   };
 
-  /** The list is that of the last filter where the gateway refuses this one. */
-  const isNothing = totalCount === 0 || error !== undefined;
+  const isNothing = totalCount === 0 || !isCurrent;
   const [exporting, setExporting] = useState<'csv' | 'endpoint'>();
   /** Exactly the rows that are on the screen, also those at its edges, as a page of the list. */
   const visiblePage = () => {
@@ -112,11 +111,11 @@ export function Companies({ id }: { id: string }) {
   };
   const choices = () => {
     const visible = visiblePage();
-    const isPart = selected !== 'all' && count > 0;
     return [
-      ...(isPart ? [{ count, which: 'selected', companies: { domains: [...selected] } }] : []),
+      ...(selected !== 'all' && count > 0 ? [{ count, which: 'selected', companies: { domains: [...selected] } }] : []),
       { count: totalCount ?? 0, which: 'of the list', companies: { matching: filter } },
-      { count: visible.first, which: 'on the screen', companies: { visible } },
+      // None of them is read yet where the user has just scrolled to.
+      ...(visible.first > 0 ? [{ count: visible.first, which: 'on the screen', companies: { visible } }] : []),
     ];
   };
 
@@ -158,7 +157,7 @@ export function Companies({ id }: { id: string }) {
       </Form>
       <div className="row">
         <h2>
-          {totalCount === undefined || error ? 'Companies' : formatCompanies(totalCount)}
+          {isCurrent ? formatCompanies(totalCount) : 'Companies'}
           {count > 0 && `, ${formatNumber(count)} selected`}
         </h2>
         <div className="row line">
@@ -182,7 +181,7 @@ export function Companies({ id }: { id: string }) {
       {totalCount === 0 && <p className="empty">No company matches these filters.</p>}
       {totalCount !== undefined && totalCount > 0 && (
         <CompanyTable
-          {...{ list, totalCount, scroller, search, selected, toggle, open }}
+          {...{ list, scroller, search, selected, toggle, open }}
           sort={change}
           toggleAll={() => (selected === 'all' ? clearSelection() : select('all'))}
         />

@@ -38,7 +38,6 @@ export type Selected = ReadonlySet<string> | 'all';
 
 interface CompanyTableProps {
   readonly list: ReturnType<typeof useCompanies>;
-  readonly totalCount: number;
   readonly scroller: RefObject<HTMLDivElement | null>;
   readonly search: CompanySearch;
   readonly sort: (order: Pick<CompanySearch, 'sort' | 'descending'>) => void;
@@ -50,8 +49,8 @@ interface CompanyTableProps {
 
 /** Thousands of rows, of which only the visible ones are in the page. */
 export function CompanyTable(props: CompanyTableProps) {
-  const { list, totalCount, scroller, search, sort, selected, toggle, toggleAll, open } = props;
-  const { edges, loading, error, next } = list;
+  const { list, scroller, search, sort, selected, toggle, toggleAll, open } = props;
+  const { isCurrent, totalCount = 0, edges, next } = list;
   // The row with the focus stays in the page while others are on the screen: else its removal would take the focus away.
   const [focused, setFocused] = useState<number>();
   const virtualizer = useVirtualizer({
@@ -67,7 +66,7 @@ export function CompanyTable(props: CompanyTableProps) {
 
   // Reads the next page before the user has scrolled to it.
   const wanted = (virtualizer.range?.endIndex ?? 0) + 75;
-  const isShort = !loading && next.canRead && edges.length < wanted;
+  const isShort = isCurrent && next.canRead && edges.length < wanted;
   const readNext = useEffectEvent(next.read);
   useEffect(() => {
     if (isShort) readNext();
@@ -92,7 +91,7 @@ export function CompanyTable(props: CompanyTableProps) {
         className={styles.table}
         aria-label="Companies"
         aria-rowcount={totalCount + 1}
-        aria-busy={loading || error !== undefined}
+        aria-busy={!isCurrent}
       >
         <thead className={styles.header}>
           <tr className={styles.row} aria-rowindex={1}>
@@ -104,6 +103,7 @@ export function CompanyTable(props: CompanyTableProps) {
                   if (box) box.indeterminate = selected !== 'all' && selected.size > 0;
                 }}
                 checked={selected === 'all'}
+                disabled={!isCurrent}
                 onChange={toggleAll}
               />
             </th>
@@ -157,7 +157,7 @@ export function CompanyTable(props: CompanyTableProps) {
                       type="checkbox"
                       aria-label={`Select ${company.name ?? company.domain}`}
                       checked={isSelected}
-                      disabled={selected === 'all'}
+                      disabled={!isCurrent || selected === 'all'}
                       onChange={() => toggle(company.domain)}
                     />
                   )}

@@ -47,7 +47,7 @@ export function MarketPage() {
       <header>
         <Heading>{market.name}</Heading>
         <p className="muted">
-          Number {id} · {words(market.reviewStatus ?? '')} · {formatCompanies(market.companyCount ?? 0)} · created{' '}
+          Number {id} · {words(market.reviewStatus ?? '')} · {formatCompanies(market.companyCount)} · created{' '}
           {formatDay(market.dateCreated)}
         </p>
         <p>{market.description ?? market.subtitle}</p>
@@ -56,16 +56,16 @@ export function MarketPage() {
       {isPublished ? (
         <Companies id={id} key={id} />
       ) : (
-        <Unpublished id={id} key={id} companyCount={market.companyCount ?? 0} onChange={() => void refetch()} />
+        <Unpublished id={id} key={id} companyCount={market.companyCount} onEnd={() => void refetch()} />
       )}
     </div>
   );
 }
 
 /** What a market needs next. Its jobs know, also after a reload: nothing can be decided while one is running. When they have ended, it has changed. */
-function Unpublished({ id, companyCount, onChange }: { id: string; companyCount: number; onChange: () => void }) {
-  const discovery = useJobs(id, 'DISCOVERY', onChange);
-  const publication = useJobs(id, 'PUBLISH', onChange);
+function Unpublished({ id, companyCount, onEnd }: { id: string; companyCount: number | null; onEnd: () => void }) {
+  const discovery = useJobs(id, 'DISCOVERY', onEnd);
+  const publication = useJobs(id, 'PUBLISH', onEnd);
   const [publish, publishing] = useMutation(PublishDocument, { variables: { marketId: id } });
   const running = [publication, discovery].find(({ isRunning }) => isRunning);
   if (running || publishing.loading) {

@@ -55,7 +55,7 @@ export function Markets() {
               {name}
             </Link>
             <small>
-              {words(reviewStatus ?? '')} · {formatCompanies(companyCount ?? 0)}
+              {words(reviewStatus ?? '')} · {formatCompanies(companyCount)}
             </small>
           </li>
         ))}

@@ -1,3 +1,4 @@
+import type { ErrorLike } from '@apollo/client';
 import { useMutation } from '@apollo/client/react';
 import { type ReactNode, useState } from 'react';
 import { graphql } from '../gql';
@@ -24,11 +25,11 @@ interface ReviewButtonsProps {
   /** Whether its companies can be read: then what is shown of them changes, too. */
   readonly isPublished: boolean;
   /** Of the companies. */
-  readonly count: number;
+  readonly count: number | null;
   /** All that there are: then there is a question first. */
   readonly isAll: boolean;
-  /** Which they are, once the user has decided. */
-  readonly target: () => ReviewTarget | Promise<ReviewTarget>;
+  /** Which they are, once the user has decided. It may have to read them, and fail. */
+  readonly target: () => Promise<ReviewTarget>;
   /** The field of the domains. */
   readonly children?: ReactNode;
 }
@@ -36,15 +37,20 @@ interface ReviewButtonsProps {
 /** Decides which companies the market gets, and says of how many. */
 export function ReviewButtons({ id, isPublished, count, isAll, target, children }: ReviewButtonsProps) {
   const [review, { error, loading }] = useMutation(ReviewDocument);
+  const [failure, setFailure] = useState<ErrorLike>();
   const [done, setDone] = useState<string>();
   const which = `${isAll ? 'all ' : ''}${formatCompanies(count)}`;
   const decide = async (reviewStatus: ReviewDecision, participle: string) => {
     setDone(undefined);
-    const { data } = await review({ variables: { marketId: id, isPublished, reviewStatus, target: await target() } });
-    if (data?.reviewCompanies) setDone(`${capitalized(which)} ${participle}.`);
+    setFailure(undefined);
+    const found = await target().catch(setFailure);
+    if (!found) return;
+    const { data } = await review({ variables: { marketId: id, isPublished, reviewStatus, target: found } });
+    const decided = found.domains ? formatCompanies(found.domains.length) : which;
+    if (data?.reviewCompanies) setDone(`${capitalized(decided)} ${participle}.`);
   };
   return (
-    <Form className="row" error={error}>
+    <Form className="row" error={failure ?? error}>
       {children}
       {DECISIONS.map(([status, verb, participle]) => (
         <ConfirmButton
@@ -62,7 +68,7 @@ export function ReviewButtons({ id, isPublished, count, isAll, target, children 
 }
 
 /** The review of a market that is not published. */
-export function Review({ id, companyCount }: { id: string; companyCount: number }) {
+export function Review({ id, companyCount }: { id: string; companyCount: number | null }) {
   const [text, setText] = useState('');
   const domains = text.split(/[\s,]+/).filter(Boolean);
   const isAll = domains.length === 0;
@@ -78,7 +84,7 @@ export function Review({ id, companyCount }: { id: string; companyCount: number 
         isPublished={false}
         count={isAll ? companyCount : domains.length}
         isAll={isAll}
-        target={() => (isAll ? { all: true } : { domains })}
+        target={async () => (isAll ? { all: true } : { domains })}
       >
         <label className="wide">
           Websites of the companies, separated by spaces. Leave it empty to decide about all.

@@ -31,7 +31,9 @@ export type Company = Connection['edges'][number]['node'];
 export function useCompanies(variables: CompaniesQueryVariables) {
   const client = useApolloClient();
   const { data, error, loading, refetch } = useQuery(CompaniesDocument, { variables });
-  const first = useLast(data?.market?.companies);
+  const found = data?.market?.companies;
+  /** Of the last filter, while the list of this one is being read or cannot be read. */
+  const first = useLast(found);
 
   // They belong to the first page as it was then, and are forgotten together with it.
   const [later, setLater] = useState<{ first: Connection | undefined; pages: readonly Connection[] }>();
@@ -41,21 +43,23 @@ export function useCompanies(variables: CompaniesQueryVariables) {
   /** Reads the page behind these. */
   const readBehind = async (known: readonly Connection[]) => {
     const after = known.at(-1)?.pageInfo.endCursor;
-    const { data, error } = await client.query({ query: CompaniesDocument, variables: { ...variables, after } });
+    // A page that failed is null in the cache, and has no error there.
+    const options = { variables: { ...variables, after }, fetchPolicy: 'network-only' } as const;
+    const { data, error } = await client.query({ query: CompaniesDocument, ...options });
     const page = data?.market?.companies;
     if (page) setLater({ first, pages: [...known.slice(1), page] });
     return { page, error };
   };
   const next = useNextPage(() => readBehind(pages), pages.at(-1)?.pageInfo);
-  /** Reads the list to its end. */
+  /** Reads the list to its end. @throws why a page of it cannot be read */
   const readAll = async () => {
     const known = [...pages];
     while (known.at(-1)?.pageInfo.hasNextPage) {
-      const { page } = await readBehind(known);
-      if (!page) break;
+      const { page, error } = await readBehind(known);
+      if (!page) throw error;
       known.push(page);
     }
     return known.flatMap(page => page.edges);
   };
-  return { totalCount: first?.totalCount, edges, error, loading, refetch, next, readAll };
+  return { isCurrent: found != null, totalCount: first?.totalCount, edges, error, loading, refetch, next, readAll };
 }

@@ -6,9 +6,8 @@ const orDash =
 
 const numberFormat = (decimals: number, options: Intl.NumberFormatOptions = {}) =>
   new Intl.NumberFormat('en', { minimumFractionDigits: decimals, maximumFractionDigits: decimals, ...options }).format;
-const plain = numberFormat(0);
 
-export const formatNumber = orDash<number>(plain);
+export const formatNumber = orDash<number>(numberFormat(0));
 export const formatScore = orDash<number>(numberFormat(1));
 export const formatMomentum = orDash<number>(numberFormat(2, { signDisplay: 'exceptZero' }));
 export const formatAmount = orDash<number>(numberFormat(1, { notation: 'compact' }));
@@ -45,10 +44,10 @@ export const formatZoned = (time: string) =>
   `${new Date(time).toLocaleString('en', { dateStyle: 'long', timeStyle: 'full', hourCycle: 'h23' })}, ${time}`;
 
 /** A number of things: `1 event`, `1,200 companies`. */
-export const formatCount = (count: number, one: string, other = `${one}s`) =>
-  `${plain(count)} ${count === 1 ? one : other}`;
+export const formatCount = (count: number | null | undefined, one: string, other = `${one}s`) =>
+  `${formatNumber(count)} ${count === 1 ? one : other}`;
 
-export const formatCompanies = (count: number) => formatCount(count, 'company', 'companies');
+export const formatCompanies = (count: number | null | undefined) => formatCount(count, 'company', 'companies');
 
 /** A length of time in words, such as `12 s`, `3 min` or `2 h`. */
 export function formatSpan(milliseconds: number): string {

@@ -1,0 +1,116 @@
+// What a screen says and does when an answer is late, is missing, has only a part, or is a refusal.
+import assert from 'node:assert/strict';
+import { openConsole } from './support.mjs';
+
+const { on, page, check } = await openConsole();
+await page.goto(on.origin);
+await on.signIn();
+
+async function openMarket(query = '') {
+  await page.goto(`${on.origin}/markets/1${query}`);
+  await page.locator('tbody tr').first().getByRole('checkbox').waitFor();
+}
+
+/**
+ * Changes the responses to an operation until the test ends.
+ * @param change gets a response with the variables, and returns what the page gets in its place: an object, or `status`, `contentType` and `body`. It may wait.
+ */
+async function answer(t, operation, change) {
+  const onRoute = async route => {
+    const { operationName, variables } = route.request().postDataJSON() ?? {};
+    if (operationName !== operation) return route.fallback();
+    const response = await route.fetch();
+    const changed = await change(await response.json(), variables);
+    if (changed.status) await route.fulfill(changed);
+    else await route.fulfill({ contentType: 'application/json', body: JSON.stringify(changed) });
+  };
+  await page.route('**/graphql', onRoute);
+  t.after(() => page.unroute('**/graphql', onRoute));
+}
+
+/** A promise that the test ends, if not before. */
+function held(t) {
+  let release;
+  const promise = new Promise(resolve => {
+    release = resolve;
+  });
+  t.after(release);
+  return { promise, release };
+}
+
+const unavailable = { message: 'Down', extensions: { code: 'UPSTREAM_UNAVAILABLE', retryable: true } };
+
+check('a review of all that match decides nothing if a page of them cannot be read, and says why', async t => {
+  const sent = [];
+  const onRequest = request => sent.push(request.postDataJSON()?.operationName);
+  page.on('request', onRequest);
+  t.after(() => page.off('request', onRequest));
+  let later = 0;
+  await answer(t, 'Companies', (result, { after }) => {
+    if (after) later += 1;
+    if (later <= 5) return result;
+    return { data: { market: { ...result.data.market, companies: null } }, errors: [unavailable] };
+  });
+  await openMarket(`?overallMomentum=${encodeURIComponent('{"min":-1000}')}`);
+  await page.getByLabel('Select all').check();
+  await page.getByRole('button', { name: /^Exclude all \d/ }).click();
+  const exclude = page.getByRole('dialog').getByRole('button', { name: /^Exclude all \d/ });
+  await exclude.click();
+  await page
+    .getByRole('alert')
+    .getByText(/does not respond/)
+    .waitFor();
+  assert.equal(await page.getByText(/excluded\.$/).count(), 0);
+  assert.ok(!sent.includes('Review'));
+  later = Number.NEGATIVE_INFINITY;
+  await page.getByRole('button', { name: /^Exclude all \d/ }).click();
+  await exclude.click();
+  await page.getByText(/^[\d,]{3,} companies excluded\.$/).waitFor();
+});
+
+check('companies of the last filter are neither selected, reviewed nor exported', async t => {
+  await openMarket();
+  const isOff = async () => {
+    for (const box of [page.getByLabel('Select all'), page.locator('tbody input').first()])
+      assert.equal(await box.isDisabled(), true);
+    for (const name of ['Export', 'Download CSV'])
+      assert.equal(await page.getByRole('button', { name, exact: true }).isDisabled(), true);
+    assert.equal(await page.getByRole('button', { name: /^Exclude/ }).count(), 0);
+    await page.getByRole('heading', { name: 'Companies', exact: true }).waitFor();
+  };
+  await page.getByLabel('Revenue, at least').fill('500M');
+  await page.waitForURL(/500000000/);
+  await page.getByRole('heading', { name: /^[\d,]+ companies$/ }).waitFor();
+  await page.getByLabel('Revenue, at most').fill('1');
+  await page.getByRole('alert').waitFor();
+  await isOff();
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await page.getByRole('heading', { name: '1,200 companies', exact: true }).waitFor();
+  const { promise, release } = held(t);
+  await answer(t, 'Companies', result => promise.then(() => result));
+  await page.getByLabel('Search companies').fill('Oy');
+  await page.waitForURL(/search=Oy/);
+  await isOff();
+  release();
+  await page.getByLabel('Select all').check();
+});
+
+check('rows that are not read yet are not offered for an export', async t => {
+  const { promise } = held(t);
+  await answer(t, 'Companies', (result, { after }) => (after ? promise.then(() => result) : result));
+  await openMarket();
+  await page.locator('table').evaluate(table => table.parentElement.scrollTo(0, 1e6));
+  await page.locator('tr[aria-rowindex="1201"]').waitFor();
+  await page.getByRole('button', { name: 'Export', exact: true }).click();
+  await page.getByRole('dialog').getByText('of the list').waitFor();
+  assert.equal(await page.getByRole('dialog').getByText('on the screen').count(), 0);
+});
+
+check('a market whose number of companies is unknown can be reviewed and published', async t => {
+  await answer(t, 'Market', ({ data: { market } }) => ({ data: { market: { ...market, companyCount: null } } }));
+  await page.goto(`${on.origin}/markets/4`);
+  await page.getByRole('heading', { name: 'Review of – companies' }).waitFor();
+  await page.getByText(/ · – companies · created/).waitFor();
+  for (const name of ['Include all – companies', 'Publish'])
+    assert.equal(await page.getByRole('button', { name, exact: true }).isEnabled(), true);
+});

@@ -106,6 +106,20 @@ check('rows that are not read yet are not offered for an export', async t => {
   assert.equal(await page.getByRole('dialog').getByText('on the screen').count(), 0);
 });
 
+check('a refusal of the gateway says why, and only the page of a proxy that there is no connection', async t => {
+  const refusal = {
+    errors: [{ message: 'Blocked for a test', extensions: { code: 'RATE_LIMITED', retryable: true } }],
+  };
+  let body = JSON.stringify(refusal);
+  await answer(t, 'Exports', () => ({ status: 429, contentType: 'application/json', body }));
+  const alert = page.getByRole('region', { name: 'Exports', exact: true }).getByRole('alert');
+  await page.goto(`${on.origin}/exports`);
+  await alert.getByText('Blocked for a test.', { exact: true }).waitFor();
+  body = '<h1>Too many requests</h1>';
+  await alert.getByRole('button', { name: 'Try again' }).click();
+  await alert.getByText('There is no connection').waitFor();
+});
+
 check('a market whose number of companies is unknown can be reviewed and published', async t => {
   await answer(t, 'Market', ({ data: { market } }) => ({ data: { market: { ...market, companyCount: null } } }));
   await page.goto(`${on.origin}/markets/4`);

@@ -1,13 +1,16 @@
-import { ApolloClient, ApolloLink, HttpLink } from '@apollo/client';
+import { ApolloClient, ApolloLink } from '@apollo/client';
 import { GraphQL17Alpha9Handler } from '@apollo/client/incremental';
 import { RemoveTypenameFromVariablesLink } from '@apollo/client/link/remove-typename';
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { cache } from './cache';
 import { isRetryable, RETRY_MS } from './errors';
-import { oldOperations, outlivesSession, requestIds, resumes, sessionEnds, staleness, trustedDocuments } from './links';
+import { http, oldOperations, outlivesSession, resumes, trustedDocuments } from './links';
 import { socket } from './socket';
 
 const isSubscription = ({ operationType }: ApolloLink.Operation) => operationType === 'subscription';
+
+/** A part of a page that failed is null, and the rest is there: keep both the data and the errors. */
+const keepBoth = { errorPolicy: 'all' } as const;
 
 export const client = new ApolloClient({
   cache,
@@ -18,18 +21,9 @@ export const client = new ApolloClient({
   link: ApolloLink.from([
     new RemoveTypenameFromVariablesLink(),
     trustedDocuments,
-    ApolloLink.split(
-      isSubscription,
-      ApolloLink.from([outlivesSession, resumes, new GraphQLWsLink(socket)]),
-      ApolloLink.from([requestIds, sessionEnds, staleness, new HttpLink({ uri: '/graphql' })]),
-    ),
+    ApolloLink.split(isSubscription, ApolloLink.from([outlivesSession, resumes, new GraphQLWsLink(socket)]), http),
   ]),
-  // A part of a page that failed is null, and the rest is there: keep both the data and the errors.
-  defaultOptions: {
-    query: { errorPolicy: 'all' },
-    watchQuery: { errorPolicy: 'all' },
-    mutate: { errorPolicy: 'all' },
-  },
+  defaultOptions: { query: keepBoth, watchQuery: keepBoth, mutate: keepBoth },
 });
 
 /** Reads again what failed without a network or while the service did not respond, and what is old for that. */

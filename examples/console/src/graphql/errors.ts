@@ -4,11 +4,6 @@ import type { GatewayErrorCode, GatewayErrorExtensions } from '../../../../docs/
 /** What failed for something that may pass is tried again after this time. */
 export const RETRY_MS = 10_000;
 
-/** Whether there is no response of the gateway at all. */
-export function isUnreachable(error: ErrorLike | undefined): boolean {
-  return error !== undefined && !CombinedGraphQLErrors.is(error);
-}
-
 /** The errors of a response, each with what the gateway says about it, and the request that `requestIds` in `links.ts` adds. Empty without a response. */
 export function errorsIn(error: ErrorLike | undefined) {
   if (!CombinedGraphQLErrors.is(error)) return [];
@@ -23,5 +18,6 @@ export function hasCode(error: ErrorLike | undefined, code: GatewayErrorCode): b
 }
 
 export function isRetryable(error: ErrorLike): boolean {
-  return isUnreachable(error) || errorsIn(error).some(({ retryable }) => retryable);
+  const errors = errorsIn(error);
+  return errors.length === 0 || errors.some(({ retryable }) => retryable);
 }

@@ -1,7 +1,7 @@
-import { ApolloLink, makeVar } from '@apollo/client';
+import { ApolloLink, HttpLink, makeVar, ServerError } from '@apollo/client';
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries';
 import { RetryLink } from '@apollo/client/link/retry';
-import { map } from 'rxjs';
+import { catchError, map, of } from 'rxjs';
 import { hasCode } from './errors';
 
 /** In a built page, sends the hash of a document instead of its text, for a gateway that executes only trusted documents. */
@@ -16,7 +16,7 @@ const eachResult = (look: (result: ApolloLink.Result, operation: ApolloLink.Oper
   new ApolloLink((operation, forward) => forward(operation).pipe(map(result => look(result, operation))));
 
 /** Adds to each error the id of its request, so that the page can show it and the operator can find it in the log. */
-export const requestIds = eachResult((result, operation) => {
+const requestIds = eachResult((result, operation) => {
   const response: Response | undefined = operation.getContext().response;
   const requestId = response?.headers.get('x-request-id');
   if (!requestId || !('errors' in result) || !result.errors) return result;
@@ -26,10 +26,23 @@ export const requestIds = eachResult((result, operation) => {
   };
 });
 
+/** Reads why the gateway refuses a whole request, such as one of too many. Apollo takes that for the response of a proxy. */
+const refusals = new ApolloLink((operation, forward) =>
+  forward(operation).pipe(
+    catchError(failure => {
+      if (!ServerError.is(failure)) throw failure;
+      // The page of a proxy is no JSON: that ends here, too.
+      const { errors } = JSON.parse(failure.bodyText);
+      if (!errors?.[0]?.message) throw failure;
+      return of({ errors });
+    }),
+  ),
+);
+
 /** Whether the session of the user has ended. The screen stays as it is until somebody signs in. */
 export const sessionEnded = makeVar(false);
 
-export const sessionEnds = eachResult(result => {
+const sessionEnds = eachResult(result => {
   const errors = 'errors' in result ? (result.errors ?? []) : [];
   if (errors.some(({ extensions }) => extensions?.code === 'UNAUTHENTICATED')) sessionEnded(true);
   return result;
@@ -49,7 +62,7 @@ export const outlivesSession = new RetryLink({
 export const oldOperations = makeVar<ReadonlyMap<string, number>>(new Map());
 const lastFresh = new Map<string, number>();
 
-export const staleness = eachResult((result, { operationName: name = '' }) => {
+const staleness = eachResult((result, { operationName: name = '' }) => {
   const errors = 'errors' in result ? (result.errors ?? []) : [];
   const isSilent = errors.some(({ extensions }) => /^UPSTREAM_(TIMEOUT|UNAVAILABLE)$/.test(String(extensions?.code)));
   const isStale = 'extensions' in result && result.extensions?.stale === true;
@@ -60,6 +73,9 @@ export const staleness = eachResult((result, { operationName: name = '' }) => {
     oldOperations(new Map(isOld ? [...others, [name, lastFresh.get(name) ?? performance.timeOrigin]] : others));
   return result;
 });
+
+/** The links of everything but subscriptions. A refusal says nothing of how old the data is. */
+export const http = ApolloLink.from([requestIds, sessionEnds, refusals, staleness, new HttpLink({ uri: '/graphql' })]);
 
 /**
  * Remembers the last cursor of a subscription to event updates. After a lost connection graphql-ws sends the same variables

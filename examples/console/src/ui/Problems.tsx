@@ -1,6 +1,6 @@
 import type { ErrorLike } from '@apollo/client';
 import type { GatewayErrorCode } from '../../../../docs/gateway-errors';
-import { errorsIn, isRetryable, isUnreachable } from '../graphql/errors';
+import { errorsIn, isRetryable } from '../graphql/errors';
 import { capitalized } from './format';
 import { Button } from './parts';
 
@@ -19,7 +19,6 @@ const ADVICE: { readonly [Code in GatewayErrorCode]?: string } = {
   FORBIDDEN: 'Your account has no access to this. Ask your administrator for it.',
   NOT_FOUND: 'This does not exist, or your account has no access to it.',
   NOT_CONFIGURED: 'This function is not set up here. Ask your administrator for it.',
-  RATE_LIMITED: 'That was too much in a short time. Wait a minute, then try again.',
   UPSTREAM_TIMEOUT: 'The market data service does not respond. Try again in a moment.',
   UPSTREAM_UNAVAILABLE: 'The market data service does not respond. Try again in a moment.',
   UPSTREAM_INVALID_RESPONSE:
@@ -31,9 +30,10 @@ const ADVICE: { readonly [Code in GatewayErrorCode]?: string } = {
 export function Problems({ id, error, field, retry }: ProblemsProps) {
   if (!error) return null;
   const errors = errorsIn(error);
-  const advice = isUnreachable(error)
-    ? ['There is no connection to this page’s server. It is tried again by itself.']
-    : errors.map(({ code, message }) => (code && ADVICE[code]) ?? sentence(message, field));
+  const advice =
+    errors.length === 0
+      ? ['There is no connection to this page’s server. It is tried again by itself.']
+      : errors.map(({ code, message }) => (code && ADVICE[code]) ?? sentence(message, field));
   return (
     <div id={id} className="problems" role="alert">
       {[...new Set(advice)].map(text => (

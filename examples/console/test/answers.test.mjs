@@ -2,9 +2,38 @@
 import assert from 'node:assert/strict';
 import { openConsole } from './support.mjs';
 
-const { on, page, check } = await openConsole();
+const { on, page, check, rows } = await openConsole();
+/** What the page gets in the place of a message of the gateway's WebSocket. */
+let relay;
+const keepMessages = () => {
+  relay = message => message;
+};
+/** @param change gets the data of a message, and returns other data, or undefined to keep it. */
+const changeData = change => {
+  relay = message => {
+    const frame = JSON.parse(message);
+    const data = change(frame.payload?.data ?? {});
+    return data ? JSON.stringify({ ...frame, payload: { data } }) : message;
+  };
+};
+keepMessages();
+await page.routeWebSocket(/\/graphql$/, socket => {
+  socket.connectToServer().onMessage(message => socket.send(relay(message)));
+});
 await page.goto(on.origin);
 await on.signIn();
+
+const post = title => on.sandbox.publishEvent({ title });
+const cell = () => page.getByRole('button', { name: /^Severity 3, likelihood 3: [\d,]+ event/ });
+
+async function openMonitor(query = '') {
+  await page.goto(`${on.origin}/${query}`);
+  // No row is added under the pointer.
+  await page.mouse.move(0, 0);
+  await rows().first().waitFor();
+  await page.getByRole('status').filter({ hasText: 'Live' }).waitFor();
+  await cell().waitFor();
+}
 
 async function openMarket(query = '') {
   await page.goto(`${on.origin}/markets/1${query}`);
@@ -104,6 +133,90 @@ check('rows that are not read yet are not offered for an export', async t => {
   await page.getByRole('button', { name: 'Export', exact: true }).click();
   await page.getByRole('dialog').getByText('of the list').waitFor();
   assert.equal(await page.getByRole('dialog').getByText('on the screen').count(), 0);
+});
+
+check('plots of the newest events say how many they are, and a bar before them that it was not counted', async t => {
+  let counted = 5_999;
+  await answer(t, 'Plots', ({ data: { histogram, cells, list } }) => ({
+    data: {
+      histogram: { ...histogram, total: 6_000, counted, buckets: histogram.buckets.slice(-2) },
+      cells: { ...cells, total: 6_000, counted },
+      list,
+    },
+  }));
+  const slider = page.getByRole('slider');
+  const notes = page.getByText('of 6,000 events are counted');
+  await openMonitor('?days=30');
+  await slider.press('Home');
+  assert.match(await slider.getAttribute('aria-valuetext'), /: 0 events$/);
+  // One cannot be read: the plots are of all the others.
+  assert.equal(await notes.count(), 0);
+  counted = 1_998;
+  await openMonitor('?days=30');
+  await slider.press('Home');
+  assert.match(await slider.getAttribute('aria-valuetext'), /: not counted$/);
+  await slider.press('End');
+  assert.match(await slider.getAttribute('aria-valuetext'), /: \d+ events?/);
+  assert.match((await notes.allInnerTexts()).join(), /1,998 .*1,998 /s);
+});
+
+check('a range up to now gets what comes in it', async () => {
+  await openMonitor('?days=30');
+  const slider = page.getByRole('slider');
+  await slider.press('End');
+  await slider.press('Enter');
+  await page.waitForURL(/from=.*to=/);
+  await page.getByRole('status').filter({ hasText: 'Live' }).waitFor();
+  await rows().first().waitFor();
+  const { title } = post(`In this range ${Date.now()}`);
+  await page.getByRole('button', { name: title }).waitFor();
+});
+
+check('an update of an event that is on no page yet is no new event', async () => {
+  await openMonitor();
+  const { _id, title } = post('Soon on another page');
+  await page.getByRole('button', { name: title }).waitFor();
+  for (let number = 1; number <= 70; number += 1) post(`Above it ${number}`);
+  await page.getByRole('button', { name: 'Above it 70', exact: true }).waitFor();
+  // A second tab follows the list while this one is loaded again.
+  const other = await page.context().newPage();
+  await other.goto(on.origin);
+  await other.getByRole('status').filter({ hasText: 'Live' }).waitFor();
+  await openMonitor();
+  assert.equal(await page.getByRole('button', { name: title }).count(), 0);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  on.sandbox.touchEvent(_id, { title: 'Changed on another page' });
+  await page.getByRole('button', { name: '1 new or updated' }).click();
+  await rows().filter({ hasText: 'Changed on another page' }).getByText('updated').waitFor();
+  await other.close();
+});
+
+check('after a gap, the list is as it was read then', async t => {
+  await openMonitor();
+  const { _id, title } = post('Before the gap');
+  await page.getByRole('button', { name: title }).waitFor();
+  on.sandbox.touchEvent(_id, { title: 'Still before the gap' });
+  await page.getByRole('button', { name: 'Still before the gap' }).waitFor();
+  t.after(keepMessages);
+  changeData(({ eventUpdates }) => {
+    if (!eventUpdates?.event) return undefined;
+    keepMessages();
+    return { eventUpdates: { ...eventUpdates, kind: null, event: null, gap: true } };
+  });
+  on.sandbox.touchEvent(_id, { title: 'Lost in the gap' });
+  await page.getByRole('button', { name: 'Lost in the gap' }).waitFor();
+});
+
+check('the number of events is not that of the last filter', async t => {
+  await openMonitor();
+  const { promise } = held(t);
+  await answer(t, 'Plots', result => promise.then(() => result));
+  const list = page.waitForResponse(
+    response => response.request().postDataJSON?.()?.operationName === 'Events' && response.ok(),
+  );
+  await page.getByRole('button', { name: /^Severity 3, likelihood 2: [\d,]+ event/ }).click();
+  const { totalCount } = (await (await list).json()).data.events;
+  await page.getByRole('heading', { name: new RegExp(`^${totalCount} events?$`) }).waitFor();
 });
 
 check('a refusal of the gateway says why, and only the page of a proxy that there is no connection', async t => {

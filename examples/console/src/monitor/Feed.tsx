@@ -2,7 +2,7 @@ import { useQuery } from '@apollo/client/react';
 import { useRef, useState } from 'react';
 import { graphql } from '../gql';
 import { useNextPage } from '../graphql/useNextPage';
-import { Button, formatCount, Problems, Skeleton, whenVisible } from '../ui';
+import { Button, formatCount, Problems, Skeleton, useLast, whenVisible } from '../ui';
 import { EventDetail } from './EventDetail';
 import { EventRow, type Row } from './EventRow';
 import styles from './Monitor.module.css';
@@ -39,7 +39,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
   const [watching, setWatching] = useState(false);
   const [arrived, setArrived] = useState<readonly Row[]>([]);
   const [waiting, setWaiting] = useState<readonly Row[]>([]);
-  /** New versions of the events in the list, by id. */
+  /** New versions of events that were there before, by id. */
   const [updated, setUpdated] = useState<ReadonlyMap<string, Row>>(new Map());
 
   const listed = data?.events?.edges.map(({ node }) => node) ?? [];
@@ -47,21 +47,25 @@ export function Feed({ total, onUpdate }: FeedProps) {
   const added = withoutRepeats(waiting).filter(({ id }) => !rows.some(row => row.id === id));
 
   useEventUpdates(updatesFilter(search), data?.events?.updatesCursor, {
-    // Several events can arrive before the page is rendered again. One of the list changes in place.
-    onEvent(event) {
+    // Several events can arrive before the page is rendered again.
+    onEvent(event, kind) {
       onUpdate();
-      if (rows.some(({ id }) => id === event.id)) {
-        setUpdated(others => new Map(others).set(event.id, event));
-        return;
-      }
-      // A range in the past gets no new events.
-      if (search.to) return;
+      const isListed = rows.some(({ id }) => id === event.id);
+      // A range that has ended gets no new events.
+      if (!isListed && Date.parse(event.lastUpdated ?? '') > Date.parse(search.to ?? '')) return;
+      if (isListed || kind === 'UPDATED') setUpdated(others => new Map(others).set(event.id, event));
+      // One of the list changes in place.
+      if (isListed) return;
       const isInUse = list.current?.matches(':hover, :focus-within');
       const add = paused || isInUse || scrollY > 300 ? setWaiting : setArrived;
       add(others => [event, ...others]);
     },
     onGap() {
       onUpdate();
+      // They may be older than what is read now.
+      setArrived([]);
+      setWaiting([]);
+      setUpdated(new Map());
       void refetch();
     },
   });
@@ -80,7 +84,8 @@ export function Feed({ total, onUpdate }: FeedProps) {
     ({ variables, errorPolicy }) => fetchMore({ variables: { ...variables, isFirst: false }, errorPolicy }),
     data?.events?.pageInfo,
   );
-  const count = total ?? data?.events?.totalCount;
+  const count = useLast(total) ?? data?.events?.totalCount;
+  const news = added.some(({ id }) => updated.has(id)) ? 'new or updated' : 'new';
 
   return (
     <section aria-label="Events" aria-busy={loading}>
@@ -89,7 +94,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
           {count === undefined ? 'Events' : formatCount(count, 'event')}
         </h2>
         <small>{[conditionsOf(search), 'newest first'].filter(Boolean).join(', ')}</small>
-        {added.length > 0 && <Button label={`${added.length} new`} className="primary" onClick={showWaiting} />}
+        {added.length > 0 && <Button label={`${added.length} ${news}`} className="primary" onClick={showWaiting} />}
         <Button label={paused ? 'Resume' : 'Pause'} aria-pressed={paused} onClick={() => setPaused(!paused)} />
         <Button label="Watch" onClick={() => setWatching(true)} />
       </div>
@@ -106,7 +111,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
           <EventRow
             key={row.id}
             event={row}
-            mark={arrived.includes(row) ? 'new' : updated.has(row.id) ? 'updated' : undefined}
+            mark={updated.has(row.id) ? 'updated' : arrived.includes(row) ? 'new' : undefined}
             open={() => change({ event: row.id, version: row.nodeId })}
           />
         ))}

@@ -4,7 +4,7 @@ import { Button, formatCount, formatDay, formatRange, formatTime, formatUtcDay, 
 import { severityColor } from './EventRow';
 import styles from './Monitor.module.css';
 import { INTERVALS, intervalOf, useEventSearch, windowOf } from './search';
-import type { Plot } from './usePlots';
+import { leftOut, type Plot } from './usePlots';
 
 /** Width of the numbers at the left, in pixels. */
 const AXIS = 26;
@@ -25,6 +25,7 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
   const bars = Math.round((end - start) / length);
   const barOf = (time: string) => Math.floor((Date.parse(time) - start) / length);
   const buckets = new Map(plot?.buckets.map(bucket => [barOf(bucket.start), bucket]));
+  const missing = plot && leftOut(plot);
   const most = 2 * Math.ceil(Math.max(4, ...[...buckets.values()].map(({ count }) => count)) / 2);
 
   /** The bars from one to another that the user is selecting, and the bar that is described. */
@@ -63,6 +64,7 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
   const dayOf = (bar: number) => (interval === 'DAY' ? formatUtcDay : formatDay)(start + bar * length);
   const summaryOf = (bar: number) => {
     const time = interval === 'DAY' ? `${dayOf(bar)} (UTC)` : formatTime(start + bar * length);
+    if (missing && bar < Math.min(...buckets.keys())) return `${time}: not counted`;
     return `${time}: ${formatCount(buckets.get(bar)?.count ?? 0, 'event')}`;
   };
   const textOf = (bar: number) => {
@@ -153,7 +155,7 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
           </span>
         ))}
       </small>
-      {plot && plot.counted < plot.total && <small>These are the newest {plot.counted} events.</small>}
+      {missing && <small>{missing}</small>}
     </section>
   );
 }

@@ -1,18 +1,18 @@
+import type { PlotsQuery } from '../gql/graphql';
 import { formatCount, formatNumber } from '../ui';
 import styles from './Monitor.module.css';
 import { useEventSearch } from './search';
+import { leftOut } from './usePlots';
 
 const SCORES = [0, 1, 2, 3] as const;
 
-type Scores = readonly { severity: number; likelihood: number; count: number }[];
-
 /** Number of events for each likelihood and severity, unless they are not known yet. A cell is a filter. */
-export function Matrix({ scores }: { scores: Scores | undefined }) {
+export function Matrix({ cells }: { cells: PlotsQuery['cells'] | undefined }) {
   const { search, change } = useEventSearch();
-  const most = Math.max(1, ...(scores ?? []).map(({ count }) => count));
+  const most = Math.max(1, ...(cells?.scores ?? []).map(({ count }) => count));
   const cell = (severity: number, likelihood: number) => {
-    const pair = scores?.find(pair => pair.severity === severity && pair.likelihood === likelihood);
-    const count = scores && (pair?.count ?? 0);
+    const pair = cells?.scores.find(pair => pair.severity === severity && pair.likelihood === likelihood);
+    const count = cells && (pair?.count ?? 0);
     const pressed = search.severity === severity && search.likelihood === likelihood;
     return (
       <button
@@ -20,7 +20,7 @@ export function Matrix({ scores }: { scores: Scores | undefined }) {
         type="button"
         className={styles.cell}
         aria-pressed={pressed}
-        aria-label={`Severity ${severity}, likelihood ${likelihood}: ${count === undefined ? 'unknown' : formatCount(count, 'event')}`}
+        aria-label={`Severity ${severity}, likelihood ${likelihood}: ${cells ? formatCount(count, 'event') : 'unknown'}`}
         style={{ '--share': count ? 0.15 + (0.85 * count) / most : 0 }}
         onClick={() => change(pressed ? { severity: undefined, likelihood: undefined } : { severity, likelihood })}
       >
@@ -50,7 +50,8 @@ export function Matrix({ scores }: { scores: Scores | undefined }) {
         <span className={styles.axisName}>Likelihood</span>
       </fieldset>
       <small className={styles.note}>
-        An event counts in each cell that it has an entity in. The list shows its highest scores.
+        An event counts in each cell that it has an entity in. The list shows its highest scores.{' '}
+        {cells && leftOut(cells)}
       </small>
     </section>
   );

@@ -11,7 +11,7 @@ import { usePlots } from './usePlots';
 /** What happens now: a live feed of events, and plots that filter it. */
 export function Monitor() {
   const { search } = useEventSearch();
-  const { plots, readSoon, error, retry } = usePlots(search);
+  const { plots, total, readSoon, error, retry } = usePlots(search);
   return (
     <div className="stack">
       <div className="row">
@@ -21,9 +21,9 @@ export function Monitor() {
       <Filters />
       <div className={styles.plots}>
         <Histogram plot={plots?.histogram} error={error} retry={retry} />
-        <Matrix scores={plots?.cells?.scores} />
+        <Matrix cells={plots?.cells} />
       </div>
-      <Feed key={JSON.stringify(listFilter(search))} total={plots?.list?.totalCount} onUpdate={readSoon} />
+      <Feed key={JSON.stringify(listFilter(search))} total={total} onUpdate={readSoon} />
     </div>
   );
 }

@@ -78,11 +78,6 @@ export function dayBefore(days: number): string {
   return new Date(Date.now() - days * DAY).toISOString().slice(0, 10);
 }
 
-/** The filter of the matrix: that of the list, whichever of its cells is selected. */
-export function cellsFilter(search: EventSearch): EventFilter {
-  return listFilter({ ...search, severity: undefined, likelihood: undefined });
-}
-
 /** Length of the histogram's bars. */
 export function intervalOf(search: EventSearch): keyof typeof INTERVALS {
   return (search.days ?? DEFAULT_DAYS) > 7 ? 'DAY' : 'HOUR';

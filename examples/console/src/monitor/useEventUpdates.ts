@@ -1,13 +1,13 @@
 import { useQuery, useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
-import type { EventFilter } from '../gql/graphql';
+import type { EventFilter, EventUpdateKind } from '../gql/graphql';
 import { isRetryable, RETRY_MS } from '../graphql/errors';
 import type { Row } from './EventRow';
 
 const EventUpdatesDocument = graphql(`
   subscription EventUpdates($filter: EventFilter, $after: String) {
     eventUpdates(filter: $filter, after: $after) {
-      cursor gap
+      cursor gap kind
       event { nodeId id lastUpdated ...EventRow }
     }
   }
@@ -25,7 +25,7 @@ const EventServiceDocument = graphql(
 export function useEventUpdates(
   filter: EventFilter,
   after: string | undefined,
-  { onEvent, onGap }: { onEvent: (event: Row) => void; onGap: () => void },
+  { onEvent, onGap }: { onEvent: (event: Row, kind: EventUpdateKind | null) => void; onGap: () => void },
 ) {
   useQuery(EventServiceDocument, { variables: { filter }, fetchPolicy: 'no-cache', pollInterval: RETRY_MS });
   const { restart } = useSubscription(EventUpdatesDocument, {
@@ -35,7 +35,7 @@ export function useEventUpdates(
     onData({ data: { data } }) {
       const update = data?.eventUpdates;
       if (update?.gap) onGap();
-      if (update?.event) onEvent(update.event);
+      if (update?.event) onEvent(update.event, update.kind);
     },
     onError(error) {
       if (isRetryable(error)) setTimeout(restart, 5_000);

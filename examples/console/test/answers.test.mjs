@@ -241,3 +241,47 @@ check('a market whose number of companies is unknown can be reviewed and publish
   for (const name of ['Include all – companies', 'Publish'])
     assert.equal(await page.getByRole('button', { name, exact: true }).isEnabled(), true);
 });
+
+check('an export whose response is not known does not wait for it', async t => {
+  const startedAt = new Date().toISOString();
+  const node = {
+    __typename: 'Export',
+    id: 'test',
+    startedAt,
+    endpointName: 'test',
+    isTest: false,
+    retryOf: null,
+    retriedBy: null,
+    market: null,
+    selected: 1,
+    sent: 1,
+    outcome: 'UNKNOWN',
+    attempts: [
+      { __typename: 'ExportAttempt', startedAt, status: null, fault: null, milliseconds: null, explanation: null },
+    ],
+    result: { __typename: 'ExportFailed', message: 'The gateway was ended' },
+  };
+  await answer(t, 'Exports', ({ data: { exports } }) => ({
+    data: { exports: { ...exports, totalCount: 1, edges: [{ __typename: 'ExportEdge', node }] } },
+  }));
+  await page.goto(`${on.origin}/exports`);
+  await page.locator('summary').getByText('Possibly delivered').click();
+  await page.getByText('Whether it was answered is not known').waitFor();
+});
+
+check('a job that ended at once took 0 s', async t => {
+  const [startTime, endTime] = Array(2).fill(new Date().toISOString());
+  const job = {
+    __typename: 'Job',
+    nodeId: 'test',
+    id: 'test',
+    workflowName: 'scrape',
+    completion: 1,
+    startTime,
+    endTime,
+  };
+  t.after(keepMessages);
+  changeData(({ jobProgress }) => jobProgress && { jobProgress: { ...jobProgress, finished: false, jobs: [job] } });
+  await page.goto(`${on.origin}/markets/4`);
+  await page.getByText('100 % · 0 s').waitFor();
+});

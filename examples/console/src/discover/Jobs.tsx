@@ -45,14 +45,13 @@ export function Jobs({ state, error }: Pick<ReturnType<typeof useJobs>, 'state' 
       <ul className={`stack ${styles.jobs}`}>
         {state?.jobs.map(({ nodeId, workflowName, completion, startTime, endTime }) => {
           const task = TASKS[workflowName ?? ''] ?? words(workflowName ?? 'Job');
-          const elapsed = startTime && (endTime ? Date.parse(endTime) : now) - Date.parse(startTime);
           return (
             <li key={nodeId}>
               <span>{task}</span>
               <progress aria-label={task} value={completion ?? undefined} />
               <small>
                 {completion === null ? 'running' : `${Math.round(completion * 100)} %`}
-                {elapsed && ` · ${formatSpan(elapsed)}`}
+                {startTime && ` · ${formatSpan((endTime ? Date.parse(endTime) : now) - Date.parse(startTime))}`}
               </small>
             </li>
           );

@@ -65,6 +65,7 @@ export function ExportRow({ export: from, justSent = false, onRetry }: ExportRow
     data;
   const companies = sent < selected ? `The best ${sent} of ${formatCompanies(selected)}` : formatCompanies(sent);
   const [words, color] = OUTCOMES[outcome];
+  const noResponse = outcome === 'RUNNING' ? 'Waiting for a response' : 'Whether it was answered is not known';
   const canRetry = outcome !== 'RUNNING' && outcome !== 'DELIVERED' && !isTest && !retriedBy;
   return (
     <details className={`panel ${styles.export}`} open={justSent || undefined}>
@@ -103,7 +104,7 @@ export function ExportRow({ export: from, justSent = false, onRetry }: ExportRow
       <ol className="muted">
         {attempts.map(({ startedAt, status, fault, milliseconds, explanation }, index) => (
           <li key={startedAt}>
-            {status ? `Answered ${status}` : fault ? FAULTS[fault] : 'Waiting for a response'}
+            {status ? `Answered ${status}` : fault ? FAULTS[fault] : noResponse}
             {milliseconds !== null && ` after ${milliseconds} ms`}
             {explanation && explanation !== attempts[index - 1]?.explanation && `. ${explanation.replaceAll('`', '')}`}
           </li>

@@ -38,7 +38,8 @@ export function Watches({ search, onClose }: { search: EventSearch; onClose: () 
       <Form className="stack" error={failure} onSubmit={begin}>
         <p>
           Sends each event that comes or changes from now on to an endpoint: <strong>{nameOf(search)}</strong>. It goes
-          on while this tab is open, and ends at most 15 minutes after it is closed.
+          on while this tab is open and you stay signed in, and ends at most 15 minutes later. A restart of the gateway
+          may end it at once.
         </p>
         <EndpointSelect label="Watch" />
       </Form>

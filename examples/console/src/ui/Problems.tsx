@@ -30,10 +30,8 @@ const ADVICE: { readonly [Code in GatewayErrorCode]?: string } = {
 export function Problems({ id, error, field, retry }: ProblemsProps) {
   if (!error) return null;
   const errors = errorsIn(error);
-  const advice =
-    errors.length === 0
-      ? ['There is no connection to this page’s server. It is tried again by itself.']
-      : errors.map(({ code, message }) => (code && ADVICE[code]) ?? sentence(message, field));
+  const advice = errors.map(({ code, message }) => (code && ADVICE[code]) ?? sentence(message, field));
+  if (errors.length === 0) advice.push('There is no connection to this page’s server. It is tried again by itself.');
   return (
     <div id={id} className="problems" role="alert">
       {[...new Set(advice)].map(text => (

@@ -376,7 +376,7 @@ describe('a response that its client does not read', () => {
         ...(['setImmediate', 'clearImmediate', 'setTimeout', 'clearTimeout'] as const),
       ],
     });
-    connections = createConnections(silentTelemetry, sweepMs);
+    connections = createConnections(silentTelemetry, 0, sweepMs);
     connections.watch(server);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');

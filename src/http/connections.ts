@@ -7,15 +7,15 @@ import { countValues } from '../lib/count-values.js';
 import { networkOf } from '../lib/network.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { type RequestState, stateOf } from './request-state.js';
-import { hasBody, lingerAndClose } from './web-safety.js';
+import { hasBody, isArriving, lingerAndClose } from './web-safety.js';
 
 /** Unanswered requests on one connection. Browsers send one request after the other; few clients pipeline more than ten. */
 const maxUnanswered = 32;
 /** How often a closing server looks for idle connections, in milliseconds. */
 const drainMs = 100;
 
-/** The share of the file descriptors of the process that clients may take. The rest is for `ADMIN_PORT`, the service, Redis and files. */
-const share = 0.75;
+/** The share of the file descriptors of the process that clients may take, and how many are kept for `ADMIN_PORT`, Redis and files, beside the service. */
+const [share, kept] = [0.75, 64];
 /** From this share of their connections on, the log says so. */
 const nearlyFull = 0.7;
 
@@ -48,9 +48,10 @@ const key = Symbol('Connection');
 export const clientConnectionOf = (socket: Socket): ClientConnection | undefined =>
   (socket as { [key]?: ClientConnection })[key];
 
-/** @param sweepMs if a client takes none of the waiting bytes between two sweeps, its connection is destroyed. */
-export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works' | 'shed'>, sweepMs = 10_000) {
-  const max = Math.floor(descriptorLimit() * share);
+/** @param own those to the service. @param sweepMs if a client takes none of the waiting bytes between two sweeps, its connection is destroyed. */
+export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works' | 'shed'>, own = 0, sweepMs = 10_000) {
+  const limit = descriptorLimit();
+  const max = Math.floor(Math.min(limit * share, Math.max(limit / 4, limit - kept - own)));
   const open = new Set<ClientConnection>();
   let upgrades: Upgrades = { wants: () => false, take: () => {} };
   const sweeping = setInterval(sweep, sweepMs, open).unref();
@@ -73,8 +74,8 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works' | 
     Object.assign(socket, { [key]: connection });
     // Node calls it after the last response.
     socket.destroySoon = () => lingerAndClose(socket);
-    // As nginx does: who comes next, such as a probe, finds a place as long as one of them waits for nothing.
-    if (open.size >= max - 1) closeOldestIdle(open);
+    // As nginx does: who comes next, such as a probe, finds a place as long as one of them waits for nothing, or sends its request slowly.
+    if (open.size >= max - 1) closeOldest(open);
     open.add(connection);
     if (open.size >= max * nearlyFull)
       telemetry.warn(subject, `${nearlyFull * 100}% of at most ${max} are open. ${advice}`);
@@ -177,8 +178,13 @@ function closeIdle(open: ReadonlySet<ClientConnection>): void {
   for (const connection of open) if (isIdle(connection)) connection.socket.destroy();
 }
 
-function closeOldestIdle(open: ReadonlySet<ClientConnection>): void {
-  for (const connection of open) if (isIdle(connection)) return void connection.socket.destroy();
+/** Whether it waits for no response, because its request is still arriving, or its last response was sent while it goes on sending. */
+const isUploading = ({ socket, unanswered, isUpgraded }: ClientConnection) =>
+  unanswered.every(({ req }) => isArriving(req)) && !isUpgraded && !socket.destroyed;
+
+function closeOldest(open: ReadonlySet<ClientConnection>): void {
+  for (const makesRoom of [isIdle, isUploading])
+    for (const connection of open) if (makesRoom(connection)) return void connection.socket.destroy();
 }
 
 const subject = 'Connections';

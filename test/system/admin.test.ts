@@ -4,13 +4,14 @@ import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { WebSocket } from 'ws';
 import { hashOfKey } from '../../src/auth/credentials.js';
+import { startSandbox } from '../../src/sandbox/server.js';
 import { cleanups, forTest } from '../support/cleanups.js';
-import { postJson } from '../support/gateway.js';
+import { addressesOn, postJson } from '../support/gateway.js';
+import { counted } from '../support/metrics.js';
 import { buildProgram, type Running } from '../support/program.js';
 import { get, post, rawConnection } from '../support/raw-http.js';
 import { startRedis } from '../support/redis.js';
@@ -332,16 +333,23 @@ describe('a gateway with few file descriptors', () => {
   };
   const limitedProgram = () => buildProgram(['sh', '-c', 'ulimit -n 512; exec "$@"', 'sh']);
 
-  test('answers probes and clients on its only port while idle connections take all places: the oldest makes room', async () => {
+  test.each([
+    ['idle connections', ''],
+    ['unfinished requests', post('{ viewer { team } }').slice(0, -1)],
+  ])('answers probes and clients on its only port while %s take all places: the oldest makes room', async (_, sent) => {
     running = await (await limitedProgram()).start({});
     const { url } = running;
-    const idle = Array.from({ length: 512 }, () => rawConnection(url));
-    await until(() => /Connections: 70% of at most 384 are open/.test(warnings()));
+    const idle = Array.from({ length: 300 }, () => rawConnection(url, sent));
+    await until(() => /Connections: 70% of at most 320 are open/.test(warnings()));
+    await until(() => {
+      idle.push(rawConnection(url, sent));
+      return idle.some(({ socket }) => socket.readyState !== 'open' && !socket.connecting);
+    });
     const asked = '/graphql?query=%7Bviewer%7Bteam%7D%7D';
     for (const path of ['/healthz', '/readyz', asked])
       await until(async () => (await probe(`${url}${path}`, { 'apollo-require-preflight': '1' })) === 200);
     // Most of them are still there, and not too old yet.
-    expect(idle.filter(({ socket }) => socket.readyState === 'open').length).toBeGreaterThan(300);
+    expect(idle.filter(({ socket }) => socket.readyState === 'open').length).toBeGreaterThan(250);
     for (const { socket } of idle) socket.destroy();
   });
 
@@ -355,8 +363,8 @@ describe('a gateway with few file descriptors', () => {
       const events = ['message', 'unexpected-response', 'close'].map(event => once(socket, event));
       return Promise.race(events).then(([message]) => message instanceof Buffer);
     };
-    const flood = await Promise.all(Array.from({ length: 320 }, () => open('192.0.2.1')));
-    expect(flood.filter(Boolean)).toHaveLength(288);
+    const flood = await Promise.all(Array.from({ length: 272 }, () => open('192.0.2.1')));
+    expect(flood.filter(Boolean)).toHaveLength(240);
     const streamed = await probe(`${url}/graphql/stream?query=subscription{eventUpdates{cursor}}`, {
       'x-forwarded-for': '192.0.2.1',
       accept: 'text/event-stream',
@@ -371,31 +379,45 @@ describe('a gateway with few file descriptors', () => {
     expect(multipart.status).toBe(503);
     await multipart.body?.cancel();
     const metrics = await metricsAt(admin);
-    expect(metrics).toMatch(/^gateway_connections\{kind="websocket"\} 288$/m);
-    expect(metrics).toMatch(/^gateway_connections_limit 384$/m);
+    expect(metrics).toMatch(/^gateway_connections\{kind="websocket"\} 240$/m);
+    expect(metrics).toMatch(/^gateway_connections_limit 320$/m);
     expect(metrics).toMatch(/^gateway_shed_total\{reason="share"\} 34$/m);
     expect(metrics).toMatch(
       /^gateway_requests_total\{transport="websocket",operation="none",outcome="OVER_SHARE"\} 32$/m,
     );
-    expect(warnings()).toMatch(/Connections: 70% of at most 384 are open/);
+    expect(warnings()).toMatch(/Connections: 70% of at most 320 are open/);
     expect(await open('192.0.2.2')).toBe(true);
 
-    // Requests that never arrive take the rest: what is closed then is counted, too.
-    const unfinished: ReturnType<typeof rawConnection>[] = [];
-    await until(async () => {
-      const raw = rawConnection(url, post('{ viewer { team } }', ['expect: 100-continue']).slice(0, -1));
-      unfinished.push(raw);
-      // What is closed may be reset, and what the kernel has taken may wait.
-      await Promise.race([raw.closed, once(raw.socket, 'data').catch(() => {}), sleep(1_000)]);
+    // Clients that do not read take the rest: what is closed then is counted, too.
+    const unread: ReturnType<typeof rawConnection>[] = [];
+    await until(() => {
+      const raw = rawConnection(url, get('/schema.graphql').repeat(32));
+      raw.socket.pause();
+      unread.push(raw);
       return /Too much at once: requests are refused \(connections\)/.test(warnings());
     });
     expect(await metricsAt(admin)).toMatch(/^gateway_shed_total\{reason="connections"\} [1-9]/m);
     for (const path of ['/healthz', '/readyz', '/metrics']) expect((await ask(`${admin}${path}`)).status).toBe(200);
-    for (const { socket } of unfinished) socket.destroy();
+    for (const { socket } of unread) socket.destroy();
     for (const socket of idle) socket.terminate();
     await until(async () => /^gateway_connections\{kind="websocket"\} 0$/m.test(await metricsAt(admin)));
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
     await until(() => /Connections: back to normal/.test(warnings()));
+  });
+
+  test('keeps enough of them for the service and for probes, however many connections clients open', async () => {
+    const sandbox = forTest(await startSandbox());
+    sandbox.tell({ path: /topics/, hang: true });
+    const admin = await startWithAdmin(addressesOn(sandbox.origin), await limitedProgram());
+    const url = running?.url ?? '';
+    const all = Array.from({ length: 128 }, (_, market) =>
+      rawConnection(url, post(`{ market(id: ${market + 1}) { topics { id } } }`)),
+    );
+    await until(() => sandbox.calls.count(/topics/) === 128);
+    all.push(...Array.from({ length: 384 }, () => rawConnection(url)));
+    await until(async () => (await counted(admin, 'gateway_connections', { kind: 'http' })) > 300);
+    for (let probes = 0; probes < 20; probes += 1) expect(await probe(`${admin}/readyz`)).toBe(200);
+    for (const { socket } of all) socket.destroy();
   });
 
   test('shows what each kind of connection takes, and what the client with the most has', async () => {

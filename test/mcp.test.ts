@@ -515,10 +515,15 @@ describe('a discovery', () => {
   });
 
   /** A running call of `startDiscovery` with this id, whose stream has told its first progress. */
-  const running = async (id: unknown, headers: Record<string, string> = {}, from = gateway) => {
+  const running = async (
+    id: unknown,
+    headers: Record<string, string> = {},
+    from = gateway,
+    progressToken: unknown = 1,
+  ) => {
     const { startDiscovery } = await calls();
     sandbox.reset();
-    const message = toolCall('startDiscovery', startDiscovery, { _meta: { progressToken: 1 } });
+    const message = toolCall('startDiscovery', startDiscovery, { _meta: { progressToken } });
     const response = await sendMcp(from.url, { ...message, id }, { ...demoHeaders, ...headers });
     const reader = (response.body as ReadableStream<Uint8Array>).getReader();
     await reader.read();
@@ -552,6 +557,18 @@ describe('a discovery', () => {
       await cancel(id, session);
     },
   );
+
+  test('counts what its client has sent, until it ends', async () => {
+    const heldWith = async (padding: string) => {
+      const { leave } = await running(1, { 'x-padding': padding.repeat(2) }, gateway, `p${padding}`);
+      const held = await counted(gateway.url, 'gateway_held_bytes');
+      await leave();
+      await until(async () => (await counted(gateway.url, 'gateway_held_bytes')) === 0);
+      return held;
+    };
+    const least = await heldWith('');
+    expect((await heldWith('p'.repeat(5_000))) - least).toBeGreaterThan(14_500);
+  });
 
   test('ends when an operator blocks its client', async () => {
     const redis = forTest(await startRedis());

@@ -11,7 +11,7 @@ import { cleanups, forSuite } from './support/cleanups.js';
 import { collectGarbage } from './support/collect-garbage.js';
 import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
-import { rawConnection } from './support/raw-http.js';
+import { get, rawConnection, toWebSocket } from './support/raw-http.js';
 import { overSse, overWebsocket, rawSocket } from './support/streams.js';
 import { reply, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
@@ -354,11 +354,12 @@ describe('What clients send', () => {
     await start(bytes);
     const raw = rawSocket(gateway.url, { headers: demoHeaders });
     await raw.opened();
+    const ofHead = await held();
     raw.socket.send(`{"type":"connection_init","payload":{"a":"${'a'.repeat(50_000)}`, { fin: false });
     await until(async () => (await held()) > 50_000);
     raw.socket.send('"}}', { fin: true });
     await until(() => raw.messages.length === 1);
-    expect(await held()).toBe(0);
+    expect(await held()).toBe(ofHead);
     // A client may send a large message in buffers of 4 KB.
     const texts = [90_000, 90_000, 70_000].map(length => 'a'.repeat(length));
     const large = JSON.stringify({ type: 'ping', payload: { ...texts } });
@@ -477,6 +478,8 @@ describe('What outlives its request counts for as long as it lives', () => {
   const idle = () => `jobProgress(marketId: ${++markets})`;
   /** The text that takes the most memory for its length. */
   const nested = () => `subscription { ${idle()} { ${'...{'.repeat(900)}finished${'}'.repeat(900)} } }`;
+  const webSocket = toWebSocket('graphql-transport-ws');
+  const simple = ['apollo-require-preflight: 1'];
   const unused = { texts: Array.from({ length: 9 }, () => 't'.repeat(90_000)) };
 
   test.each(streams)('the documents of subscriptions over %s', async (_, send) => {
@@ -517,6 +520,55 @@ describe('What outlives its request counts for as long as it lives', () => {
       for (const close of open.splice(0)) close();
       await until(async () => (await held()) === 0);
     }
+  });
+
+  test('each listener of one subscription, of which there are no more than fit', async () => {
+    await start({ total: mebibyte, perOwner: 100_000, perResponse: mebibyte });
+    const listeners = () => counted(gateway.url, 'gateway_live_listeners');
+    const raw = rawSocket(gateway.url);
+    open.push(() => raw.socket.terminate());
+    await raw.introduce({ 'x-api-key': 'one' });
+    const before = await held();
+    const payload = { query: `subscription { ${idle()} { finished } }` };
+    const ids = Array.from({ length: 100 }, (_, index) => `${index}`.padEnd(256, 'i'));
+    for (const id of ids) raw.send({ id, type: 'subscribe', payload });
+    const refused = () => raw.messages.filter(({ type }) => type === 'error');
+    await until(async () => refused().length > 0 && (await listeners()) + refused().length === ids.length);
+    expect(refused()[0].payload[0].extensions.code).toBe('RATE_LIMITED');
+    expect(await held()).toBeGreaterThan((await listeners()) * 1_400);
+    for (const id of ids) raw.send({ id, type: 'complete' });
+    await until(async () => (await held()) === before);
+    expect(await listeners()).toBe(0);
+  });
+
+  test.each([
+    ['its address', get(`/graphql?sessionId=abcdefghijklmnop&pad=${'p'.repeat(15_000)}`, webSocket)],
+    ['a header', get('/graphql', [...webSocket, `x-api-key: ${'k'.repeat(15_000)}`])],
+  ])('the request of a WebSocket, with much in %s', async (_, bytes) => {
+    await start(undefined, { initMs: 60_000 });
+    const sockets = Array.from({ length: count }, () => rawConnection(gateway.url, bytes));
+    for (const { socket } of sockets) open.push(() => socket.destroy());
+    await until(() => sockets.every(raw => raw.statuses()[0] === 101));
+    expect(await held()).toBeGreaterThan(count * 15_000);
+    for (const close of open.splice(0)) close();
+    await until(async () => (await held()) === 0);
+  });
+
+  test.each([
+    ['its address', 'p', get('/graphql?query={__typename}&sessionId=abcdefghijklmnop&pad=PADDING', simple)],
+    ['a header', ' ', get('/graphql?query={__typename}', [...simple, 'authorization: Bearer PADDINGabcdefghijklmnop'])],
+  ])('but an idle connection keeps only the credential, with much in %s', async (_, character, bytes) => {
+    await start(undefined);
+    const ask = (padding: number) => async (requests: readonly object[]) => {
+      const sent = bytes.replace('PADDING', character.repeat(padding));
+      const all = requests.map(() => rawConnection(gateway.url, sent));
+      for (const { socket } of all) open.push(() => socket.destroy());
+      await until(() => all.every(raw => raw.statuses()[0] === 200));
+    };
+    await growth(ask(1), count, () => ({}), 0);
+    const { grownNow } = await growth(ask(14_000), 10 * count, () => ({}), 0);
+    await until(async () => (await grownNow()) < 10 * count * 14_000);
+    expect(await counted(gateway.url, 'gateway_connections', { kind: 'http' })).toBeGreaterThan(10 * count);
   });
 
   test.each(streams)('for the network of who made up keys, over %s, and another client is served', async (_, send) => {

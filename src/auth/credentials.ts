@@ -84,7 +84,8 @@ function checked(argument: string, value: string): Secret {
   // Header lines and parameters of one name come joined.
   if (value.includes(', ')) throw new BadUserInput(argument, 'must be sent once');
   if (!visibleAscii.test(value)) throw new BadUserInput(argument, 'must contain only visible ASCII characters');
-  return new Secret(value);
+  // The part of a header or a URL is copied, because it keeps the whole text in memory.
+  return new Secret(argument === 'x-api-key' ? value : Buffer.from(value).toString());
 }
 
 /**

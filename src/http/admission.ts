@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Teams } from '../auth/teams.js';
 import type { Reloadable } from '../config/values.js';
 import { gatewayCloses, Overloaded, OverShare, RateLimited } from '../errors.js';
-import { countThreshold, type MemoryBudget, type MemoryClient } from '../lib/memory-budget.js';
+import { bytesOfValue, countThreshold, type MemoryBudget, type MemoryClient } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { andThen, type MaybePromise, sharedRun } from '../lib/run.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
@@ -144,11 +144,18 @@ function createPlaces({ budget, config, connections }: RequestAdmissionDeps, she
   const countInFlight = (state: RequestState) =>
     state.countUntilReleased(take(inFlight, maxInFlight, 'requests_in_flight', state));
 
-  /** Counts a connection that stays open. @throws Overloaded */
+  /** Counts a connection that stays open, and what was sent for it. Keeps nothing of the state, which a WebSocket lets go. @throws Overloaded, RateLimited */
   function countStream(state: RequestState): void {
+    const { request, body, bodyClaim, scope, address } = state;
     const end = take(streams, connections.max * streamShare, 'connections', state);
-    if (state.upgrade === undefined) state.whenClosed(end);
-    else state.request.socket.once('close', end);
+    const head = budget.claim({ scope, address });
+    const letGo = () => {
+      end();
+      head.release();
+    };
+    if (state.upgrade === undefined || request.socket.closed) state.whenClosed(letGo);
+    else request.socket.once('close', letGo);
+    head.reserve(bytesOfValue([request.url, request.rawHeaders, bodyClaim === undefined ? body : undefined]));
   }
 
   /** Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. */

@@ -6,7 +6,7 @@ import { jsonValueOf } from '../graphql/limits/bounds.js';
 import type { Identity } from '../http/authentication.js';
 import { stateOf } from '../http/request-state.js';
 import { Refused } from '../http/web-safety.js';
-import { bytesOfValue, type Claim } from '../lib/memory-budget.js';
+import type { Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import { requestedReports } from '../observability/response-metadata.js';
 import { type Operation, type OperationRequest, operationRequest } from './operation.js';
@@ -144,17 +144,11 @@ function answerWithStream(
   format: StreamFormat,
   read: (operationInfo: OperationInfo, claim: Claim) => Promise<Operation>,
 ): void {
-  const { authentication, budget } = subscriptions.deps;
+  const { authentication } = subscriptions.deps;
   const identity = authentication.authenticate(authentication.handshakeOf(request));
   const state = stateOf(request.raw);
   state.countAsStream?.(state);
-  const head = budget.claim(identity);
-  head.reserve(bytesOfValue(request.raw.rawHeaders) + bytesOfValue(request.url));
-  const leave = subscriptions.enter(identity);
-  const disconnect = () => {
-    head.release();
-    leave();
-  };
+  const disconnect = subscriptions.enter(identity);
   reply.headers({
     'content-type': format.contentType,
     'cache-control': 'no-store, no-transform',

@@ -26,6 +26,8 @@ export interface OperationHost {
 
 const maxWaiting = 1_000;
 const maxWaitingBytes = 1024 * 1024;
+/** In bytes: what an operation takes in memory while it listens, without its id. */
+const listenerBytes = 1_200;
 
 /**
  * One operation of one client, for all transports. The result of a query or a mutation, or those of a subscription, go to its host as they
@@ -45,7 +47,7 @@ export class RunningOperation implements Listener {
   /** The end of the subscription, which comes after what waits. */
   #end: { readonly errors: string | undefined } | undefined;
   #executedAt: number | undefined;
-  /** Counts what the client has sent for it, and its document, until it ends or listens. */
+  /** Counts what the client has sent for it, and its document, until it listens: then itself, since what it listens to is counted once for all listeners. */
   readonly #claim: Claim;
   #onRoom: (() => void) | undefined;
 
@@ -129,9 +131,9 @@ export class RunningOperation implements Listener {
   }
 
   #listen(operation: Operation): void {
+    this.#claim.reserve(listenerBytes + bytesOfValue(this.id));
     this.#waiting = [];
     this.onStop = undefined;
-    this.#claim.release();
     const info = this.operationInfo;
     info.document = undefined;
     // A copy, because a part of a text keeps the whole text in memory.

@@ -160,6 +160,15 @@ test('a request that equals one whose client has hung up is answered', async () 
   socket.destroy();
 });
 
+test('a WebSocket whose client has hung up while its session was opened takes no memory', async () => {
+  const { cookie } = await signedIn(gateway);
+  const request = get('/graphql', [`cookie: ${cookie}`, ...toWebSocket('graphql-transport-ws')]);
+  await hangUpEarly(request.replace('host: gateway', `host: ${new URL(gateway.url).host}`));
+  // The metrics are a second old at most.
+  await sleep(1_500);
+  await until(async () => (await counted(admin, 'gateway_held_bytes')) === 0);
+});
+
 test('a subscription whose client has hung up ends', async () => {
   const path = `/graphql/stream?query=${encodeURIComponent('subscription { eventUpdates { cursor } }')}`;
   const { cookie } = await signedIn(gateway);

@@ -9,9 +9,6 @@ import { socket } from './socket';
 
 const isSubscription = ({ operationType }: ApolloLink.Operation) => operationType === 'subscription';
 
-/** A part of a page that failed is null, and the rest is there: keep both the data and the errors. */
-const keepBoth = { errorPolicy: 'all' } as const;
-
 export const client = new ApolloClient({
   cache,
   dataMasking: true,
@@ -23,7 +20,12 @@ export const client = new ApolloClient({
     trustedDocuments,
     ApolloLink.split(isSubscription, ApolloLink.from([outlivesSession, resumes, new GraphQLWsLink(socket)]), http),
   ]),
-  defaultOptions: { query: keepBoth, watchQuery: keepBoth, mutate: keepBoth },
+  // A part of a page that failed is null, and the rest is there: keep both the data and the errors.
+  defaultOptions: {
+    query: { errorPolicy: 'all' },
+    watchQuery: { errorPolicy: 'all' },
+    mutate: { errorPolicy: 'all' },
+  },
 });
 
 /** Reads again what failed without a network or while the service did not respond, and what is old for that. */

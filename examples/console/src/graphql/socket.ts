@@ -25,7 +25,7 @@ function expectWithin(milliseconds: number): void {
 export const socket = createClient({
   url: `${location.origin.replace('http', 'ws')}/graphql`,
   retryAttempts: Number.POSITIVE_INFINITY,
-  shouldRetry: problem => !(problem instanceof CloseEvent && REFUSED.includes(problem.code)),
+  shouldRetry: problem => !REFUSED.includes(closeCode(problem)),
   retryWait: async retries => {
     if (!isNewSession) await restOrOnline(Math.min(500 * 2 ** retries, 15_000) * (0.5 + Math.random() / 2));
     isNewSession = false;
@@ -55,6 +55,10 @@ export const socket = createClient({
 export function reconnect(): void {
   isNewSession = true;
   socket.terminate();
+}
+
+function closeCode(problem: unknown): number {
+  return problem instanceof CloseEvent ? problem.code : 0;
 }
 
 /** Waits, or until the browser says that the network is back. */

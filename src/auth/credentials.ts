@@ -3,7 +3,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { deriveKey, Secret } from '../config/values.js';
 import { BadUserInput } from '../errors.js';
-import { atMost } from '../lib/memory-budget.js';
+import { atMost, ownText } from '../lib/memory-budget.js';
 import { pathOf } from '../lib/network.js';
 import { minuteMs } from '../lib/time.js';
 import { cookieHeader } from './service-cookies.js';
@@ -84,8 +84,8 @@ function checked(argument: string, value: string): Secret {
   // Header lines and parameters of one name come joined.
   if (value.includes(', ')) throw new BadUserInput(argument, 'must be sent once');
   if (!visibleAscii.test(value)) throw new BadUserInput(argument, 'must contain only visible ASCII characters');
-  // The part of a header or a URL is copied, because it keeps the whole text in memory.
-  return new Secret(argument === 'x-api-key' ? value : Buffer.from(value).toString());
+  // Only this one is a header as a whole.
+  return new Secret(argument === 'x-api-key' ? value : ownText(value));
 }
 
 /**

@@ -14,8 +14,10 @@ const maxUnanswered = 32;
 /** How often a closing server looks for idle connections, in milliseconds. */
 const drainMs = 100;
 
-/** The share of the file descriptors of the process that clients may take, and how many are kept for `ADMIN_PORT`, Redis and files, beside the service. */
-const [share, kept] = [0.75, 64];
+/** The share of the file descriptors of the process that clients may take. */
+const share = 0.75;
+/** How many descriptors are kept for `ADMIN_PORT`, Redis and files, beside those for the service. */
+const kept = 64;
 /** From this share of their connections on, the log says so. */
 const nearlyFull = 0.7;
 

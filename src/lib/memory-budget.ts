@@ -36,6 +36,9 @@ export interface MemoryClient {
   readonly address?: string | undefined;
 }
 
+/** A copy of a text: the part of a header, a URL or a document keeps the whole of it in memory. */
+export const ownText = (part: string): string => Buffer.from(part).toString();
+
 /** About how many bytes a parsed JSON value takes. */
 export function bytesOfValue(value: unknown): number {
   if (typeof value === 'string') return Buffer.byteLength(value) + 24;

@@ -5,6 +5,7 @@ import type { GraphQLFormattedError, OperationTypeNode } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import type { AcceptedScopes, Scope } from '../auth/credentials.js';
 import type { Reloadable } from '../config/values.js';
+import { ownText } from '../lib/memory-budget.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import { dayMs } from '../lib/time.js';
 
@@ -226,8 +227,7 @@ function createRecentLabels(forget: (label: string) => void) {
     if (!isSuccess || !isAccepted || reserved.has(label)) return 'other';
     if (labels.size === maxNames) labels.purgeStale();
     if (labels.size === maxNames) return 'other';
-    // A copy, because a substring keeps the whole document in memory.
-    labels.set(Buffer.from(label).toString(), true);
+    labels.set(ownText(label), true);
     return label;
   };
 }

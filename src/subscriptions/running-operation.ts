@@ -2,7 +2,7 @@
 import { Abandoned, RateLimited } from '../errors.js';
 import { responseMessage } from '../graphql/response-text.js';
 import type { Identity } from '../http/authentication.js';
-import { bytesOfValue, type Claim } from '../lib/memory-budget.js';
+import { bytesOfValue, type Claim, ownText } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import type { Failure } from './executor.js';
 import type { Operation } from './operation.js';
@@ -136,8 +136,7 @@ export class RunningOperation implements Listener {
     this.onStop = undefined;
     const info = this.operationInfo;
     info.document = undefined;
-    // A copy, because a part of a text keeps the whole text in memory.
-    info.name = info.name && Buffer.from(info.name).toString();
+    info.name = info.name && ownText(info.name);
     this.#subscriptions.deps.telemetry.listeners(this.#host.transport, 1);
     if (this.#subscriptions.isDraining) this.#host.leave();
     else void this.#subscriptions.subscribe(operation, this.#identity, this, this.operationInfo);

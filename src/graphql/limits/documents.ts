@@ -173,8 +173,10 @@ export function createDocumentStore() {
   const sizeCalculation = (_: unknown, text: string) => text.length + overheadBytes;
   const seen = new LRUCache<string, true>(atMost(maxSeen));
   const createCache = (maxSize: number) => new LRUCache<string, DocumentNode | Error>({ maxSize, sizeCalculation });
-  /** Of clients whose credential the service has accepted, and of those that may have made theirs up. */
-  const [kept, ofStrangers] = [createCache(maxDocumentText), createCache(Math.ceil(maxDocumentText / 4))];
+  /** Of clients whose credential the service has accepted. */
+  const kept = createCache(maxDocumentText);
+  /** Of those that may have made theirs up. */
+  const ofStrangers = createCache(Math.ceil(maxDocumentText / 4));
   let ofOperator: ReadonlyMap<string, DocumentNode> = new Map();
   return {
     get: (text: string) => ofOperator.get(text) ?? kept.get(text) ?? ofStrangers.get(text),

@@ -61,9 +61,12 @@ check('what was shown live stays, and nothing is shown twice: 60 random steps', 
 });
 
 check('an event that cannot be read is told, and the list goes on behind it', async t => {
+  await openMonitor();
   const broken = post('On the second page', { _id: 7 });
   t.after(() => Object.assign(broken, { _id: 'readable-again' }));
   for (let number = 1; number <= 30; number += 1) post(`Before it ${number}`);
+  // Once an update has come, the gateway has no list from before it.
+  await page.getByRole('button', { name: 'Before it 30', exact: true }).waitFor();
   await openMonitor();
   const alert = page.getByRole('region', { name: 'Events', exact: true }).getByRole('alert');
   for (let tries = 0; tries < 20 && (await rows().count()) < 60; tries += 1) {

@@ -10,6 +10,7 @@ import { readConfig } from '../src/config/config.js';
 import { ConfigurationError } from '../src/config/configuration-error.js';
 import { readManifest } from '../src/graphql/limits/documents.js';
 import { readToolOperations } from '../src/http/mcp/operations.js';
+import { temporaryFolder } from './support/cleanups.js';
 
 const secretOf = (letter: string) => letter.repeat(32);
 
@@ -177,8 +178,8 @@ test.each(['', '   '])('an empty variable counts as absent: "%s"', empty => {
   }
 });
 
-test('each setting is named with its value and its source', () => {
-  const file = join(mkdtempSync(join(tmpdir(), 'settings-')), 'token');
+test('each setting is named with its value and its source', async () => {
+  const file = join(await temporaryFolder(), 'token');
   writeFileSync(file, 'a token');
   const { settings } = readConfig({ PORT: '80', ADMIN_TOKEN_FILE: file, REDIS_URL: ' ' });
   const named = (wanted: string) => settings.find(({ name }) => name === wanted);
@@ -226,8 +227,8 @@ describe.each<[string, (file: string) => unknown]>([
       }),
   ],
 ])('%s', (_, read) => {
-  test.each(['is larger', 'is a pipe', 'is a device'])('that %s is refused, and not read', kind => {
-    const file = join(mkdtempSync(join(tmpdir(), 'files-')), 'one.graphql');
+  test.each(['is larger', 'is a pipe', 'is a device'])('that %s is refused, and not read', async kind => {
+    const file = join(await temporaryFolder(), 'one.graphql');
     if (kind === 'is a pipe') execFileSync('mkfifo', [file]);
     else if (kind === 'is a device') symlinkSync('/dev/zero', file);
     else {

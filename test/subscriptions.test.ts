@@ -686,7 +686,7 @@ describe('Limits', () => {
     const third = rawSocket(strict.url);
     await third.opened();
     third.send({ type: 'connection_init', payload: demoHeaders });
-    expect(await third.closed).toMatchObject({ code: 4429 });
+    expect(await third.closed).toMatchObject({ code: 1013 });
     const stream = kept(overSse(strict.url, progress));
     expect(await stream.ended).toMatchObject({ response: { status: 429 } });
     const other = rawSocket(strict.url);

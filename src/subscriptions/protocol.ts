@@ -1,7 +1,15 @@
 // The messages and close codes of graphql-transport-ws.
 import { z } from 'zod';
 import type { RawCredentials } from '../auth/credentials.js';
-import { BadUserInput, Forbidden, GatewayError, QueryTooComplex, RateLimited, Unauthenticated } from '../errors.js';
+import {
+  BadUserInput,
+  Forbidden,
+  GatewayError,
+  Overloaded,
+  QueryTooComplex,
+  RateLimited,
+  Unauthenticated,
+} from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
 import { ownStrings } from '../lib/json.js';
 import { members, operationRequest } from './operation.js';
@@ -70,10 +78,12 @@ export function rawCredentialsIn(payload: Record<string, unknown>): RawCredentia
   return found;
 }
 
-/** Close codes of graphql-transport-ws, and those of WebSocket (RFC 6455) that we use. */
+/** Close codes of graphql-transport-ws, and those of WebSocket (RFC 6455, and 1013 of IANA's registry) that we use. */
 export const closeCodes = {
   goingAway: 1001,
   messageTooBig: 1009,
+  /** What passes by itself. After 4429 and 4500, graphql-ws does not connect again, whatever its options say. */
+  tryAgainLater: 1013,
   internalError: 4500,
   badRequest: 4400,
   unauthorized: 4401,
@@ -95,7 +105,7 @@ function closeCodeOf(error: GatewayError): number {
   if (error instanceof BadUserInput) return closeCodes.badRequest;
   if (error instanceof Unauthenticated) return closeCodes.unauthorized;
   if (error instanceof Forbidden) return closeCodes.forbidden;
-  if (error instanceof RateLimited) return closeCodes.tooMany;
+  if (error instanceof RateLimited || error instanceof Overloaded) return closeCodes.tryAgainLater;
   return closeCodes.internalError;
 }
 

@@ -72,7 +72,7 @@ export class WebSocketInput {
       this.#countUnfinished(this.#unfinishedBytes + bytes);
       if (this.#unfinishedBytes > max) this.#refuse(closeCodes.messageTooBig, 'Message too big');
     } catch {
-      this.#refuse(closeCodes.tooMany, 'RATE_LIMITED: Too much is being sent from this address');
+      this.#refuse(closeCodes.tryAgainLater, 'RATE_LIMITED: Too much is being sent from this address');
     }
   }
 

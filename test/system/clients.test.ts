@@ -16,6 +16,7 @@ import { startSandbox } from '../../src/sandbox/server.js';
 import { createSchema } from '../../src/schema.js';
 import { cleanups, forSuite } from '../support/cleanups.js';
 import { demoHeaders, startGateway } from '../support/gateway.js';
+import { counted } from '../support/metrics.js';
 import { reply, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
 
@@ -130,19 +131,7 @@ test('the normalized cache of urql keeps two markets apart, and knows every type
 test('urql follows a list of events over the socket, and continues behind the last one after it was lost', async () => {
   const sandbox = await startSandbox();
   const own = await startGateway({ sandbox, env: { POLL_INTERVAL_MS: '200' } });
-  // A page has these from its browser.
-  const credential = JSON.stringify({ type: 'connection_init', payload: demoHeaders });
-  class Signed extends WebSocket {
-    constructor(_address: string, protocols: string) {
-      super(`${own.url.replace('http', 'ws')}/graphql`, protocols);
-    }
-    override send(text: string): void {
-      super.send(text.includes('"connection_init"') ? credential : text);
-    }
-  }
-  Object.assign(globalThis, { WebSocket: Signed });
-  const { socket, reconnect } = await import('../../examples/clients/src/socket.js');
-  cleanups.push(() => Object.assign(globalThis, { WebSocket: undefined }));
+  const { socket, reconnect } = await socketTo(own.url);
   cleanups.push(() => sandbox.close());
   cleanups.push(() => own.close());
   const client = createUrqlClient(own.url, socket, demoHeaders);
@@ -161,6 +150,40 @@ test('urql follows a list of events over the socket, and continues behind the la
   }
   unsubscribe();
   expect(titles).toEqual(['first', 'second', 'third']);
+});
+
+test('a subscription continues after the gateway had no memory for what its socket sends', async () => {
+  const sandbox = await startSandbox();
+  const memory = { total: 10_000_000, perOwner: 5_000_000, perResponse: 2_500_000 };
+  const env = { POLL_INTERVAL_MS: '200' };
+  const own = await startGateway({ sandbox, env, seams: { memory, streams: { heartbeatMs: 300 } } });
+  const { socket } = await socketTo(own.url);
+  cleanups.push(() => sandbox.close());
+  cleanups.push(() => own.close());
+  const codes: number[] = [];
+  socket.on('closed', event => codes.push((event as { code: number }).code));
+  const titles: string[] = [];
+  const failures: unknown[] = [];
+  const query = 'subscription ($after: String) { eventUpdates(after: $after) { cursor event { title } } }';
+  const { data } = await own.query('{ events(first: 1) { updatesCursor } }');
+  const stop = socket.subscribe<{ eventUpdates: { event: { title: string } | null } }>(
+    { query, variables: { after: data.events.updatesCursor } },
+    {
+      next: ({ data }) => data?.eventUpdates.event && titles.push(data.eventUpdates.event.title),
+      error: failure => failures.push(failure),
+      complete() {},
+    },
+  );
+  cleanups.push(stop);
+  await until(async () => (await counted(own.url, 'gateway_live_listeners')) === 1);
+  const { total } = memory;
+  // Then there is no room for the answer to a heartbeat, either.
+  memory.total = 0;
+  await until(() => codes.length > 0);
+  memory.total = total;
+  sandbox.publishEvent({ title: 'after' });
+  await until(() => titles.includes('after') || failures.length > 0);
+  expect([failures, codes[0]]).toEqual([[], 1013]);
 });
 
 test('after a session that ended during an outage, the socket reconnects at once when the user has signed in', async () => {
@@ -219,6 +242,22 @@ describe('generated types have no null where @semanticNonNull says that it is an
     expected(await readFile(join(files, 'graphql.ts'), 'utf8'));
   });
 });
+
+/** `socket.ts`, as a page of this gateway has it, whose browser sends the credential. */
+async function socketTo(url: string): Promise<typeof import('../../examples/clients/src/socket.js')> {
+  const introduction = JSON.stringify({ type: 'connection_init', payload: demoHeaders });
+  class Signed extends WebSocket {
+    constructor(_address: string, protocols: string) {
+      super(`${url.replace('http', 'ws')}/graphql`, protocols);
+    }
+    override send(text: string): void {
+      super.send(text.includes('"connection_init"') ? introduction : text);
+    }
+  }
+  Object.assign(globalThis, { WebSocket: Signed });
+  cleanups.push(() => Object.assign(globalThis, { WebSocket: undefined }));
+  return await import(`../../examples/clients/src/socket.js?${url}`);
+}
 
 /** Compiles documents by Relay's compiler, into `src/__generated__`. */
 async function compileForRelay(folder: string, language: string, documents: string): Promise<void> {

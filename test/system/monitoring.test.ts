@@ -156,6 +156,18 @@ describe('the alerts', () => {
     }
   });
 
+  test('find a bucket of whole seconds in Prometheus 2, which stores its bound as 5, and in Prometheus 3, as 5.0', () => {
+    const matchers = expressions.flatMap(expr => [...expr.matchAll(/\ble(=~?)"([^"]*)"/g)]);
+    const missed = matchers.flatMap(([matcher, operator, value = '']) => {
+      const bound = Number.parseFloat(value);
+      const spellings = Number.isInteger(bound) ? [`${bound}`, `${bound}.0`] : [`${bound}`];
+      const finds = (text: string) => (operator === '=~' ? new RegExp(`^(?:${value})$`).test(text) : text === value);
+      return spellings.every(finds) ? [] : matcher;
+    });
+    expect(matchers.length).toBeGreaterThan(8);
+    expect(missed).toEqual([]);
+  });
+
   test('wait for at most 45 s: with a scrape, an evaluation and the group, a fault is told within 90 s', () => {
     const slow = alerts.filter(({ for: pending = '0s' }) => !(Number(/^(\d+)s$/.exec(pending)?.[1]) <= 45));
     expect(slow.map(({ alert }) => alert)).toEqual(['AvailabilityBudgetSlow', 'LatencyBudgetSlow']);

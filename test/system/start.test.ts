@@ -425,6 +425,7 @@ test('the script for systemd restarts one gateway after the other, and stops whe
     writeFile(join(folder, name), `#!/bin/sh\necho ${name} "$@" >> ${log}\n${rest}\n`, { mode: 0o755 });
   await fake('systemctl', '');
   await fake('curl', 'case "$*" in *4102*) exit 22;; esac');
+  await fake('sleep', '');
   const { status } = spawnSync('deploy/systemd/roll.sh', ['1', '2', '3'], {
     env: { PATH: `${folder}:${process.env.PATH}` },
   });
@@ -433,6 +434,8 @@ test('the script for systemd restarts one gateway after the other, and stops whe
   expect(calls.trimEnd().split('\n')).toEqual([
     'systemctl restart gateway@1',
     'curl http://127.0.0.1:4101/readyz',
+    // Until HAProxy has seen it.
+    'sleep 2',
     'systemctl restart gateway@2',
     'curl http://127.0.0.1:4102/readyz',
   ]);

@@ -417,6 +417,13 @@ test('the unit for systemd runs what npm start runs', async () => {
   expect(command?.replaceAll('$$', '$')).toBe(scripts.start);
 });
 
+test('the unit for systemd starts a gateway again each second, however often it ends', async () => {
+  const unit = await readFile('deploy/systemd/gateway@.service', 'utf8');
+  const [, before, service] = unit.split(/^\[(?:Unit|Service)\]$/m);
+  expect(before).toContain('\nStartLimitIntervalSec=0\n');
+  expect(service).toContain('\nRestart=always\nRestartSec=1\n');
+});
+
 test('the script for systemd restarts one gateway after the other, and stops where one does not get ready', async () => {
   const folder = await temporaryFolder();
   const log = join(folder, 'log');

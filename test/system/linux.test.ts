@@ -57,6 +57,17 @@ systemctl enable --now gateway@3
 curl --silent --show-error --fail --output "$STATE/third" --retry 60 --retry-delay 1 --retry-all-errors http://127.0.0.1:4103/readyz
 `;
 
+/** Which releases the page has installed, and which one runs. */
+const showReleases = `(cd /opt/market-intelligence-gateway && ls && readlink current previous) | xargs --max-args 20 echo releases:`;
+
+/** What is used seldom, and at night. */
+const atNight = `
+gateway hash-key key-of-a-partner
+gateway check-config > config
+(! gateway nothing 2> nothing)
+journalctl --unit 'gateway@*' --since -10min --output cat > log
+`;
+
 /** Prints what the next release and the one before made of it, and what Redis and the logs say. */
 const after = `
 ask '{ viewer { email } }' --cookie "$STATE/cookies" --write-out '\\n'
@@ -90,29 +101,37 @@ journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 2
       };
       stub('npm', '');
       stub('apt-get', '');
-      stub('git', 'echo release');
+      stub('git', 'cat "$STATE/release"');
       stub('systemctl', `exec node ${resolve('test/support/systemctl.mjs')} "$@"`);
       stub('journalctl', 'cat "$SYSTEMCTL_STATE"/gateway@*.log');
+      /** Runs it as somebody does who has just logged in: in another folder, without the variables of the other blocks. */
+      const inNewShell = (name: string, block: string) => {
+        writeFileSync(join(STATE, name), block);
+        return `(cd "$STATE" && bash -euo pipefail ${name})`;
+      };
       const commands = blocksOf('docs/linux.md').map(({ text }) =>
         text.replaceAll('https://service.example.com', 'http://127.0.0.1:4010'),
       );
-      // As an operator has them at night: in any folder, with the variables that the page sets.
+      // As an operator has them at night, with the variables that the page sets.
       const named = ['docs/operators.md', 'docs/runbooks/README.md'].flatMap(page => blocksOf(page));
       const elsewhere = named.flatMap(({ text }) => (/"\$(ADMIN|PROMETHEUS)\//.test(text) ? [text] : []));
+      const program = commands.findIndex(command => command.includes('npm ci'));
       const upgrade = commands.findIndex(command => command.includes('roll.sh'));
+      const [rollback = '', ...others] = commands.slice(upgrade + 1);
       const script = [
         machine,
+        'echo first > "$STATE/release"',
         ...commands.slice(0, upgrade),
         before,
         third,
-        ...commands.slice(upgrade),
-        'cd /',
-        ...elsewhere,
-        'gateway hash-key key-of-a-partner',
-        'gateway check-config > "$STATE/config"',
-        `(! gateway nothing 2> "$STATE/nothing")`,
-        `journalctl --unit 'gateway@*' --since -10min --output cat > "$STATE/log"`,
-        'cd - > /dev/null',
+        'echo next > "$STATE/release"',
+        // Twice, as where the first time did not come to its end.
+        commands[program],
+        commands[program],
+        commands[upgrade],
+        inNewShell('of-next', showReleases),
+        inNewShell('rollback', `${rollback}\n${showReleases}`),
+        inNewShell('others', [...others, ...elsewhere, atNight].join('\n')),
         "echo '---'",
         after,
       ].join('\n');
@@ -141,6 +160,11 @@ journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 2
         [],
       ]);
       expect(log.filter(line => /may not|password|certificate|NOPERM/.test(line))).toEqual([]);
+      const folder = '/opt/market-intelligence-gateway';
+      expect(printed.match(/^releases:.*$/gm)).toEqual([
+        `releases: current first next previous ${folder}/next ${folder}/first`,
+        `releases: current first next previous ${folder}/first ${folder}/first`,
+      ]);
       for (const line of [
         'Purged everything',
         'Signed with the first SESSION_SECRET: the endpoints and exports of 1 of 1 teams',

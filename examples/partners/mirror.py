@@ -5,7 +5,7 @@ import http.client, json, os, sqlite3, sys, time, urllib.error, urllib.request
 FILTER = {"severity": {"min": 0}, "likelihood": {"min": 0}}
 EVENT = "id title summary lastUpdated severity likelihood alertTypes { name }"
 LIST = """query List($after: String, $filter: EventFilter) { events(first: 50, after: $after, filter: $filter) {
-  edges { cursor node { %s } } pageInfo { hasNextPage } %s } }"""
+  edges { cursor node { %s } } pageInfo { hasNextPage endCursor } %s } }"""
 CHANGES = """query Changes($after: String, $filter: EventFilter) { eventChanges(first: 1000, after: $after, filter: $filter) {
   nodes { event { %s } } cursor hasMore gap } }""" % EVENT
 
@@ -15,9 +15,10 @@ class Refused(Exception):
 
 
 def ask(query, **variables):
-    """Send one request, again and again while the reason why it failed may pass."""
+    """Send one request, again and again while the reason why it failed may pass; without an interval, for five minutes."""
     headers = {"content-type": "application/json", "x-api-key": os.environ["API_KEY"]}
     body = json.dumps({"query": query, "variables": variables}).encode()
+    begun = time.monotonic()
     while True:
         wait = 1
         try:
@@ -30,7 +31,7 @@ def ask(query, **variables):
                 # A record, or a part of one, that cannot be read takes no other with it.
                 for error in found:
                     print("unreadable:", error["message"], file=sys.stderr)
-                return answer["data"]
+                return answer
             if any(not error.get("retryable") and error["code"] != "RATE_LIMITED" for error in errors):
                 raise Refused(found)
             wait = max([wait, *(error.get("retryAfterSeconds", wait) for error in errors)])
@@ -40,10 +41,14 @@ def ask(query, **variables):
             wait = float(refused.headers.get("retry-after", wait))
         except (OSError, ValueError, http.client.HTTPException) as lost:
             print("no answer:", lost, file=sys.stderr)
+        if len(sys.argv) < 2 and time.monotonic() - begun > 300:
+            # Under cron, those that wait would become ever more.
+            raise SystemExit("the gateway is away or busy")
         time.sleep(wait)
 
 
-db = sqlite3.connect("mirror.sqlite")
+# Another one may be reading the list.
+db = sqlite3.connect("mirror.sqlite", timeout=600)
 db.execute("create table if not exists events (id text primary key, updated text, listing text, event text)")
 db.execute("create table if not exists place (cursor text)")
 
@@ -71,12 +76,14 @@ def read_list():
     """Read every page. Each begins with the last event of the page before: if it does not, the list has moved, and this goes back."""
     listing, cursors, seen, start = str(time.time_ns()), [None], set(), None
     since = time.strftime("%Y-%m-%d", time.gmtime(time.time() - 30 * 86400))
-    at, more = 0, True
+    at, more, all_readable = 0, True, True
     while more:
         query = LIST % (EVENT, "updatesCursor" if start is None else "")
-        page = ask(query, after=cursors[at], filter={**FILTER, "from": since})["events"]
+        answer = ask(query, after=cursors[at], filter={**FILTER, "from": since})
+        page = answer["data"]["events"]
         edges = page["edges"]
-        if at > 0 and (not edges or version(edges[0]) not in seen):
+        # Nothing is known of what follows the last cursor.
+        if 0 < at < len(cursors) - 1 and (not edges or version(edges[0]) not in seen):
             at = max(at - 50, 0)
             continue
         # What changes from now on comes behind this cursor.
@@ -84,8 +91,15 @@ def read_list():
         store([edge["node"] for edge in edges], listing)
         seen.update(map(version, edges))
         cursors[at + 1 :] = [edge["cursor"] for edge in edges]
-        at, more = max(len(cursors) - 2, 0), page["pageInfo"]["hasNextPage"]
-    db.execute("delete from events where listing is not ?", [listing])
+        at, more = len(cursors) - 2, page["pageInfo"]["hasNextPage"]
+        if len(edges) < 2:
+            # Nothing else on this page can be read: the next one begins behind it.
+            cursors.append(page["pageInfo"]["endCursor"])
+            at = len(cursors) - 1
+        all_readable = all_readable and not answer.get("errors")
+    # What the list lacks is gone, or cannot be read.
+    if all_readable:
+        db.execute("delete from events where listing is not ?", [listing])
     move_to(start)
     # All or nothing: a program that is killed before begins again.
     db.commit()
@@ -100,7 +114,7 @@ def catch_up():
             read_list()
             continue
         try:
-            changes = ask(CHANGES, after=cursor[0], filter=FILTER)["eventChanges"]
+            changes = ask(CHANGES, after=cursor[0], filter=FILTER)["data"]["eventChanges"]
         except Refused as refused:
             # The cursor is of another filter or key.
             if '"argument": "after"' not in json.dumps(refused.args[0]):

@@ -9,7 +9,7 @@ import { newSigningSecret, signatureHeaders } from '../../src/domains/exports/si
 import { startSandbox } from '../../src/sandbox/server.js';
 import { cleanups } from '../support/cleanups.js';
 import { freeAddress } from '../support/free-address.js';
-import { addressesOn } from '../support/gateway.js';
+import { addressesOn, startGateway } from '../support/gateway.js';
 import { buildProgram } from '../support/program.js';
 import { drawFrom } from '../support/seeded.js';
 import { until } from '../support/until.js';
@@ -46,10 +46,25 @@ test('the programs of docs/partners.md verify the signature of an export', async
   }
 });
 
+/** A folder with mirror.py. */
+async function mirrorFolder() {
+  const folder = await mkdtemp(join(tmpdir(), 'mirror-'));
+  cleanups.push(() => rm(folder, { recursive: true }));
+  await copyFile('examples/partners/mirror.py', join(folder, 'mirror.py'));
+  return folder;
+}
+
+/** The titles in the copy of mirror.py, by id. */
+function copyIn(folder: string): Record<string, string> {
+  const python = `import json, sqlite3; print(json.dumps(dict(
+    (e["id"], e["title"]) for e in (json.loads(row[0]) for row in sqlite3.connect("mirror.sqlite").execute("select event from events")))))`;
+  return JSON.parse(execFileSync('python3', ['-c', python], { cwd: folder }).toString());
+}
+
 test.each(['newest', 'oldest'] as const)(
   'the copy of mirror.py equals a service that lists the %s first, after updates, kills of the program and a restart of the gateway',
   async eventOrder => {
-    const folder = await mkdtemp(join(tmpdir(), 'mirror-'));
+    const folder = await mirrorFolder();
     const sandbox = await startSandbox();
     sandbox.vary({ eventOrder });
     const program = await buildProgram();
@@ -67,16 +82,9 @@ test.each(['newest', 'oldest'] as const)(
     const updating = setInterval(publish, 100);
     const env = { ...process.env, GATEWAY: gateway.url, API_KEY: 'demo-key-subscribed' };
     const mirror = (...args: string[]) => spawn('python3', ['mirror.py', ...args], { cwd: folder, env });
-    const copied = (): Record<string, string> => {
-      const python = `import json, sqlite3; print(json.dumps(dict(
-      (e["id"], e["title"]) for e in (json.loads(row[0]) for row in sqlite3.connect("mirror.sqlite").execute("select event from events")))))`;
-      return JSON.parse(execFileSync('python3', ['-c', python], { cwd: folder, env }).toString());
-    };
-    cleanups.push(() => rm(folder, { recursive: true }));
     cleanups.push(() => sandbox.close());
     cleanups.push(() => gateway.kill());
     cleanups.push(() => clearInterval(updating));
-    await copyFile('examples/partners/mirror.py', join(folder, 'mirror.py'));
     for (let kill = 0; kill < 3; kill += 1) {
       const running = mirror('0.05');
       let lines = 0;
@@ -111,7 +119,7 @@ test.each(['newest', 'oldest'] as const)(
       const all = sandbox.data.events.filter(
         ({ lastUpdated, taxonomicMatches }) => lastUpdated >= since && taxonomicMatches.impactedEntities.length > 0,
       );
-      expect(copied()).toEqual(Object.fromEntries(all.map(({ _id, title }) => [_id, title])));
+      expect(copyIn(folder)).toEqual(Object.fromEntries(all.map(({ _id, title }) => [_id, title])));
     };
     await expectCopy();
     expect(updates).toBeGreaterThan(15);
@@ -125,3 +133,62 @@ test.each(['newest', 'oldest'] as const)(
     await expectCopy();
   },
 );
+
+test('mirror.py reads on behind any number of events that cannot be read, and keeps what it has of events that cannot be read any more', async () => {
+  const folder = await mirrorFolder();
+  const sandbox = await startSandbox();
+  const gateway = await startGateway({ sandbox });
+  cleanups.push(() => sandbox.close());
+  cleanups.push(() => gateway.close());
+  const now = Date.now();
+  // The newest first: 60 that cannot be read, 10 that can, and 60 that cannot.
+  for (let index = 0; index < 130; index += 1) {
+    const isReadable = index >= 60 && index < 70;
+    const lastUpdated = new Date(now - index * 1_000).toISOString();
+    sandbox.publishEvent({ title: `${index}`, lastUpdated, ...(!isReadable && { _id: index as never }) });
+  }
+  const since = new Date(now - 30 * 86_400_000).toISOString().slice(0, 10);
+  const readable = () =>
+    sandbox.data.events.filter(
+      ({ _id, lastUpdated, taxonomicMatches }) =>
+        typeof _id === 'string' && lastUpdated >= since && taxonomicMatches.impactedEntities.length > 0,
+    );
+  async function mirror() {
+    const env = { ...process.env, GATEWAY: gateway.url, API_KEY: 'demo-key-subscribed' };
+    const running = spawn('python3', ['mirror.py'], { cwd: folder, env, timeout: 60_000 });
+    const [code] = await once(running, 'close');
+    expect(code).toBe(0);
+  }
+  await mirror();
+  const titles = Object.fromEntries(readable().map(({ _id, title }) => [_id, title]));
+  expect(copyIn(folder)).toEqual(titles);
+  expect(Object.keys(titles).length).toBeGreaterThan(100);
+
+  // More than it may miss, so that it reads the list again.
+  for (let missed = 0; missed <= 2_000; missed += 1) sandbox.publishEvent({ title: `Missed ${missed}` });
+  const events = sandbox.data.events as (typeof sandbox.data.events)[number][];
+  const unreadable = events.findIndex(({ title }) => title === '65');
+  events[unreadable] = { ...events[unreadable], _id: 65 } as never;
+  await mirror();
+  const later = Object.fromEntries(readable().map(({ _id, title }) => [_id, title]));
+  expect(copyIn(folder)).toEqual({ ...titles, ...later });
+});
+
+test('mirror.py without an interval ends if the gateway is away for minutes', async () => {
+  const folder = await mirrorFolder();
+  // A clock that only the pauses move.
+  const python = `import runpy, time
+now = [0]
+time.monotonic = lambda: now[0]
+time.sleep = lambda seconds: now.__setitem__(0, now[0] + seconds)
+try:
+    runpy.run_path("mirror.py", run_name="__main__")
+finally:
+    print(now[0])`;
+  const env = { ...process.env, GATEWAY: `http://${await freeAddress()}`, API_KEY: 'key' };
+  const running = spawn('python3', ['-c', python], { cwd: folder, env, timeout: 60_000 });
+  let printed = '';
+  running.stdout.on('data', chunk => (printed += chunk));
+  const [code] = await once(running, 'close');
+  expect([code, Number(printed)]).toEqual([1, expect.closeTo(300, -1)]);
+});

@@ -9,10 +9,12 @@ import {
   InMemoryCache,
 } from '@apollo/client';
 import { RetryLink } from '@apollo/client/link/retry';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
+import { createApolloLink } from '../examples/clients/src/apollo.js';
 import { startSandbox } from '../src/sandbox/server.js';
-import { forSuite } from './support/cleanups.js';
+import { cleanups, forSuite, forTest } from './support/cleanups.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
+import { startNetwork } from './support/network.mjs';
 import { overWebsocket } from './support/streams.js';
 import { until } from './support/until.js';
 
@@ -45,7 +47,14 @@ function listen(
   url = gateway.url,
   links: ApolloLink[] = [],
 ) {
-  const link = ApolloLink.from([...links, new HttpLink({ uri: `${url}/graphql`, headers: demoHeaders })]);
+  return listenOver(
+    ApolloLink.from([...links, new HttpLink({ uri: `${url}/graphql`, headers: demoHeaders })]),
+    document,
+    variables,
+  );
+}
+
+function listenOver(link: ApolloLink, document: string, variables: Record<string, unknown>) {
   const client = new ApolloClient({ cache: new InMemoryCache(), link });
   // biome-ignore lint/suspicious/noExplicitAny: a response's content is what the test is about to find out
   const results: any[] = [];
@@ -192,4 +201,26 @@ test('a gateway that closes says so, and Apollo Client subscribes again elsewher
     for (const stop of stops.splice(0)) stop();
     await Promise.all([one.close(), other.close()]);
   }
+});
+
+test('the links of examples/clients lose no update, however often the connection ends, and repeat no query', async () => {
+  const network = forTest(await startNetwork(() => Number(new URL(gateway.url).port)));
+  // The waits between its attempts are random.
+  const random = jest.spyOn(Math, 'random').mockReturnValue(0.01);
+  cleanups.push(() => random.mockRestore());
+  const link = createApolloLink(network.url, demoHeaders);
+  const { results, stop } = listenOver(link, updates, {});
+  cleanups.push(stop);
+  const titles = () => results.flatMap(({ data }) => data.eventUpdates.event?.title ?? []);
+  await until(() => results.length === 1);
+  const published: string[] = [];
+  for (let cut = 0; cut < 7; cut += 1) {
+    network.cut(1);
+    published.push(`After ${cut} cuts`);
+    sandbox.publishEvent({ title: published.at(-1) as string });
+    await until(() => titles().length === published.length);
+  }
+  expect(titles()).toEqual(published);
+  const client = new ApolloClient({ cache: new InMemoryCache(), link: createApolloLink('http://127.0.0.1:1') });
+  await expect(client.query({ query: gql('{ viewer { team } }') })).rejects.toThrow('fetch failed');
 });

@@ -1,5 +1,6 @@
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -14,7 +15,7 @@ import WebSocket from 'ws';
 import { createUrqlClient, keys, possibleTypes } from '../../examples/clients/src/urql.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { createSchema } from '../../src/schema.js';
-import { cleanups, forSuite } from '../support/cleanups.js';
+import { cleanups, forSuite, listening, temporaryFolder } from '../support/cleanups.js';
 import { demoHeaders, startGateway } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
 import { reply, startStubService } from '../support/stub-service.js';
@@ -208,6 +209,31 @@ test('after a session that ended during an outage, the socket reconnects at once
   reconnect();
   await jest.advanceTimersByTimeAsync(0);
   expect(sockets.length).toBe(ends.length + 1);
+});
+
+test('embedded.mjs opens another EventSource behind the last message when a connection is refused', async () => {
+  const opened: unknown[] = [];
+  const server = createServer(({ url = '', headers }, response) => {
+    const { searchParams } = new URL(url, 'http://gateway');
+    opened.push([headers['last-event-id'], JSON.parse(searchParams.get('variables') ?? 'null')]);
+    // The second attempt, which the EventSource makes by itself, is refused.
+    response.writeHead(opened.length === 2 ? 503 : 200, { 'content-type': 'text/event-stream' });
+    response.end('retry: 10\nid: first\nevent: next\ndata: {}\n\n');
+  });
+  const port = await listening(server);
+  const folder = await temporaryFolder();
+  await symlink(resolve('node_modules'), join(folder, 'node_modules'));
+  const program = await readFile('examples/clients/src/embedded.mjs', 'utf8');
+  await writeFile(join(folder, 'embedded.mjs'), program.replaceAll('s://gateway.example', `://127.0.0.1:${port}`));
+  const browser = `--import=${pathToFileURL('test/support/browser.mjs').href}`;
+  const child = spawn(process.execPath, ['--disable-warning=UNDICI-ES', browser, join(folder, 'embedded.mjs')]);
+  cleanups.push(() => child.kill());
+  await until(() => opened.length >= 3);
+  expect(opened.slice(0, 3)).toEqual([
+    [undefined, {}],
+    ['first', {}],
+    [undefined, { after: 'first' }],
+  ]);
 });
 
 describe('generated types have no null where @semanticNonNull says that it is an error', () => {

@@ -327,6 +327,28 @@ describe('the bulkhead', () => {
     );
   });
 
+  test('keeps places for another client when one has filled the queue, and answers it in its turn', async () => {
+    let release = () => {};
+    const { service, readAs } = await serviceThat(
+      ({ url }, response) => {
+        const answer = () => reply(response, 200);
+        if (url === '/running') release = answer;
+        else answer();
+      },
+      { connections: 1 },
+    );
+    for (const name of ['a', 'b']) await readAs(name, '/accepted');
+    const running = readAs('a', '/running');
+    await service.arrived(3);
+    const queued = times(perConnection, index => readAs('a', `/a-${index}`));
+    expect(await extensionsOf(readAs('a', '/too-much'))).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    const other = times(perConnection / 4, index => readAs('b', `/b-${index}`));
+    expect(await extensionsOf(readAs('b', '/too-much'))).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    release();
+    await Promise.all([running, ...queued, ...other]);
+    expect(service.calls.slice(3, 7)).toEqual(['a-0', 'b-0', 'a-1', 'b-1'].map(path => `GET /${path}`));
+  });
+
   test('gives a client up to half of the slots in a row', async () => {
     const bulkhead = new Bulkhead(4, 100);
     const started: string[] = [];

@@ -1,5 +1,8 @@
 // When work runs: at once or later, once for many callers, in turns of clients, and so much of it at a time.
 
+/** So many may run or wait beyond a limit, as a share of it. With as many operations again, embeddings took twice as long under ten times the load. */
+export const maxBeyond = 0.25;
+
 /** A queue in which clients take turns: each has so many items in a row, its oldest first. */
 class FairQueue<T> {
   readonly #itemsInTurn: number;
@@ -12,6 +15,14 @@ class FairQueue<T> {
 
   constructor(itemsInTurn: number) {
     this.#itemsInTurn = itemsInTurn;
+  }
+
+  /** Whether one more of a client may wait. Once `max` wait, a client with less than its share of them still may. */
+  hasRoom(client: string | undefined, max: number): boolean {
+    if (this.size < max) return true;
+    const own = this.#queues.get(client)?.size ?? 0;
+    const clients = this.#queues.size + (own === 0 ? 1 : 0);
+    return own < max / clients && this.size < max * (1 + maxBeyond);
   }
 
   add(client: string | undefined, item: T): void {
@@ -174,7 +185,7 @@ function beginNext(): void {
   else setImmediate(beginNext);
 }
 
-/** All slots of a bulkhead are taken, and so are all places in its queue. */
+/** All slots of a bulkhead are taken, and so are all places in its queue that the client may have. */
 export class BulkheadFull extends Error {
   override readonly name = 'BulkheadFull';
 }
@@ -190,8 +201,8 @@ const start = (waiter: Waiter | undefined) => waiter?.start();
 
 /**
  * Bounds how many calls run at once, and how many wait for a slot. A freed slot goes straight to a call that waits. A client has up to half of all slots
- * in a row, then the next client has its turn: so most operations get what they need at once, and none waits for all calls of a very large one. A call
- * that gives up leaves the queue.
+ * in a row, then the next client has its turn: so most operations get what they need at once, and none waits for all calls of a very large one. One client
+ * alone does not fill the queue for the others. A call that gives up leaves it.
  */
 export class Bulkhead {
   #freeSlots: number;
@@ -211,7 +222,7 @@ export class Bulkhead {
       waiter.start();
       return;
     }
-    if (this.#waiting.size >= this.#maxWaiting) throw new BulkheadFull('The queue is full');
+    if (!this.#waiting.hasRoom(waiter.client, this.#maxWaiting)) throw new BulkheadFull('The queue is full');
     this.#waiting.add(waiter.client, waiter);
   }
 

@@ -1,7 +1,7 @@
 // How many operations are executed at once: as many as the event loop can serve in time, with a share for each client.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Config } from '../../config/config.js';
-import { standingQueueMs } from '../../lib/run.js';
+import { maxBeyond, standingQueueMs } from '../../lib/run.js';
 
 /**
  * Bounds how many operations run at once in this process, so that each of them stays quick while more come in than one processor can answer. The
@@ -17,9 +17,6 @@ const initial = 256;
 const minLimit = 8;
 /** In one sample, the limit shrinks by at most this factor, and grows by this one. */
 const [shrink, growth] = [0.5, 1.1];
-
-/** So many may run beyond a limit, as a share of it. With as many operations again, embeddings took twice as long under ten times the load. */
-const maxBeyond = 0.25;
 
 /** Counts what runs for each client. Once a limit is reached, a client that has less than its share of it is still accepted. */
 export class FairCount {

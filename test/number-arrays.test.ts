@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import fc from 'fast-check';
 import type { Dispatcher } from 'undici';
 import { vector } from '../src/data/parsing.js';
-import { Exchange } from '../src/data/upstream/exchange.js';
+import { ByteBudget, Exchange } from '../src/data/upstream/exchange.js';
 import { parseReply, replyText } from '../src/data/upstream/reply.js';
 import type { Reply, UpstreamRequest } from '../src/data/upstream/request.js';
 import { companiesEndpoint, esgEndpoint } from '../src/domains/companies/client.js';
@@ -277,7 +277,7 @@ describe('the JSON of a reply', () => {
       for (let at = 0; at <= Buffer.byteLength(text); at += 1) {
         const body = Buffer.from(text);
         const wire = inChunks(body.subarray(0, at), body.subarray(at));
-        const limits = { bodyBytes: 1_000, budget: { left: 1_000 } };
+        const limits = { bodyBytes: 1_000, budget: new ByteBudget(1_000) };
         const whole = await new Promise<Reply>((onReply, onBroken) => {
           wire.dispatch({ method: 'GET', path: '/' }, new Exchange(limits, { onReply, onBroken }));
         });

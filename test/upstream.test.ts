@@ -9,7 +9,7 @@ import { type Dispatcher, errors } from 'undici';
 import { AcceptedScopes, type Credential, type Scope } from '../src/auth/credentials.js';
 import { Secret } from '../src/config/values.js';
 import { errorOfReply } from '../src/data/upstream/call-errors.js';
-import { Exchange, type ReplyLimits } from '../src/data/upstream/exchange.js';
+import { ByteBudget, Exchange, type ReplyLimits } from '../src/data/upstream/exchange.js';
 import { parseReply, replyText } from '../src/data/upstream/reply.js';
 import type { Reply, UpstreamRequest } from '../src/data/upstream/request.js';
 import { createUpstream } from '../src/data/upstream/upstream.js';
@@ -930,7 +930,7 @@ describe('a body', () => {
         return true;
       },
     } as unknown as Dispatcher;
-    const limits = { bodyBytes: 1_000_000, budget: { left: 1_000_000 } };
+    const limits = { bodyBytes: 1_000_000, budget: new ByteBudget(1_000_000) };
     const { body } = await replyOf(wire, limits);
     const grown = () => process.memoryUsage().arrayBuffers - before;
     // V8 frees the memory of collected buffers in a thread of its own.
@@ -953,7 +953,7 @@ describe('a body', () => {
         return true;
       },
     } as unknown as Dispatcher;
-    const limits = { bodyBytes: 10, budget: { left: 10 } };
+    const limits = { bodyBytes: 10, budget: new ByteBudget(10) };
     const send = () => replyOf(wire, limits);
     const first = send();
     await expect(send()).rejects.toMatchObject({ cause: { name: 'BulkheadFull' } });
@@ -962,6 +962,29 @@ describe('a body', () => {
     const third = send();
     parts[2]?.();
     expect((await third).status).toBe(200);
+  });
+
+  test('of another client still has room when those of one take the whole budget', async () => {
+    const parts: (() => void)[] = [];
+    const wire = {
+      dispatch(_: unknown, handler: Dispatcher.DispatchHandler) {
+        handler.onRequestStart?.(controller, {});
+        handler.onResponseStart?.(controller, 200, {});
+        handler.onResponseData?.(controller, Buffer.alloc(10));
+        parts.push(() => handler.onResponseEnd?.(controller, {}));
+        return true;
+      },
+    } as unknown as Dispatcher;
+    const budget = new ByteBudget(100);
+    const sendAs = (client: string) => replyOf(wire, { bodyBytes: 10, budget, client });
+    const tooMuch = { cause: { name: 'BulkheadFull' } };
+    const ofOne = times(10, () => sendAs('one'));
+    await expect(sendAs('one')).rejects.toMatchObject(tooMuch);
+    const ofOther = times(2, () => sendAs('other'));
+    await expect(sendAs('other')).rejects.toMatchObject(tooMuch);
+    for (const end of parts) end();
+    expect((await Promise.all([...ofOne, ...ofOther])).map(({ status }) => status)).toEqual(times(12, () => 200));
+    expect(budget.held).toBe(0);
   });
 });
 
@@ -1057,19 +1080,19 @@ describe('an encoded body', () => {
           return true;
         },
       } as unknown as Dispatcher;
-      const budget = { left: 1_200_000 };
+      const budget = new ByteBudget(1_200_000);
       const tooLarge = replyOf(wire, { bodyBytes: 1_000_000, budget });
       await expect(tooLarge).rejects.toMatchObject({ cause: { code: 'UPSTREAM_INVALID_RESPONSE' } });
-      expect(budget.left).toBe(1_200_000);
+      expect(budget.held).toBe(0);
       // What is decoded counts for the budget of all bodies, too.
-      const tooMuch = replyOf(wire, { bodyBytes: 1_100_000, budget: { left: 1_000_000 } });
+      const tooMuch = replyOf(wire, { bodyBytes: 1_100_000, budget: new ByteBudget(1_000_000) });
       await expect(tooMuch).rejects.toMatchObject({ cause: { name: 'BulkheadFull' } });
     },
   );
 
   test('is no longer decoded when the caller has gone', async () => {
     const ended: unknown[] = [];
-    const budget = { left: 100_000_000 };
+    const budget = new ByteBudget(100_000_000);
     const exchange = new Exchange(
       { bodyBytes: 100_000_000, budget },
       { onReply: reply => ended.push(reply), onBroken: ({ cause }) => ended.push(cause) },
@@ -1082,7 +1105,7 @@ describe('an encoded body', () => {
     exchange.abort(gone);
     for (let turn = 0; turn < 20; turn += 1) await nextTurn();
     expect(ended).toEqual([gone]);
-    expect(budget.left).toBe(100_000_000);
+    expect(budget.held).toBe(0);
   });
 });
 

@@ -2,7 +2,7 @@
 import { type Dispatcher, errors } from 'undici';
 import { UpstreamInvalidResponse } from '../../errors.js';
 import { Chunks, isPlainUtf8, joinBytes, releaseArrayBuffers, UnreadableBody, utf8Pieces } from '../../lib/body.js';
-import { BulkheadFull } from '../../lib/run.js';
+import { BulkheadFull, maxBeyond } from '../../lib/run.js';
 import type { Reply } from './request.js';
 
 /** The error for a body or headers beyond their bounds. */
@@ -21,9 +21,33 @@ export class BrokenExchange extends Error {
   }
 }
 
-/** How many bytes of all bodies may still be received; those that are being received, or wait to be read, are taken off. */
-export interface ByteBudget {
-  left: number;
+/** The bytes of all bodies that are being received, or wait to be read. Once they are `max`, a client with less than its share may still have more. */
+export class ByteBudget {
+  readonly #max: number;
+  readonly #heldBy = new Map<string | undefined, number>();
+  held = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Counts bytes for a client. @returns false, and counts nothing, where there is no room. */
+  take(client: string | undefined, bytes: number): boolean {
+    const max = this.#max;
+    const held = this.held + bytes;
+    const own = this.#heldBy.get(client) ?? 0;
+    const clients = this.#heldBy.size + (own === 0 ? 1 : 0);
+    if (held > max && (own + bytes > max / clients || held > max * (1 + maxBeyond))) return false;
+    this.giveBack(client, -bytes);
+    return true;
+  }
+
+  giveBack(client: string | undefined, bytes: number): void {
+    this.held -= bytes;
+    const own = (this.#heldBy.get(client) ?? 0) - bytes;
+    if (own === 0) this.#heldBy.delete(client);
+    else this.#heldBy.set(client, own);
+  }
 }
 
 /** How many bytes an exchange may receive. */
@@ -32,6 +56,8 @@ export interface ReplyLimits {
   readonly bodyBytes: number;
   /** Shared by all replies that are being received. */
   readonly budget: ByteBudget;
+  /** Whose turn the call takes. */
+  readonly client?: string | undefined;
 }
 
 /** Informational replies (status 100-199) before the final one. A service that keeps sending them would keep the parser busy for nothing. */
@@ -94,13 +120,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_: unknown, chunk: Buffer): void {
     if (this.#isOver) return;
-    const { bodyBytes, budget } = this.#limits;
+    const { bodyBytes, budget, client } = this.#limits;
     if (this.#bytes + chunk.length > bodyBytes) {
       this.abort(responseTooLarge());
-    } else if (chunk.length > budget.left) {
+    } else if (!budget.take(client, chunk.length)) {
       this.abort(new BulkheadFull('Too many bytes are being received'));
     } else {
-      budget.left -= chunk.length;
       this.#bytes += chunk.length;
       this.#chunks?.add(chunk);
     }
@@ -156,6 +181,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** The body is not needed any more, or is about to be read. */
   release(): void {
     this.#chunks = undefined;
-    this.#limits.budget.left += this.#bytes + this.#encodedBytes;
+    const { budget, client } = this.#limits;
+    budget.giveBack(client, this.#bytes + this.#encodedBytes);
   }
 }

@@ -15,7 +15,7 @@ import type { Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { Breaker, RetryBudget } from './breaker.js';
 import { type Batch, Call, type Calls, type Target } from './call.js';
-import type { ByteBudget } from './exchange.js';
+import { ByteBudget } from './exchange.js';
 import { addressVariables, createDestinations, type UpstreamOptions } from './origins.js';
 import { boundsOf } from './reply.js';
 import type { CallAuth, Receiver, Reply, UpstreamRequest } from './request.js';
@@ -83,7 +83,7 @@ export function createUpstream(
       const { family, address } = request;
       try {
         const known = targets.find(target => target.family === family && target.address === address);
-        const target = known ?? targetOf(request, scope ?? 'none');
+        const target = known ?? targetOf(request, scope ?? 'none', batch.client);
         if (known === undefined) targets.push(target);
         started[index] = new Call(batch, target, index, request);
         running += 1;
@@ -121,16 +121,16 @@ function createTargets(options: UpstreamOptions, telemetry: Telemetry, wire: Dis
   const destinations = createDestinations(options, wire);
   /** The circuit breakers of each endpoint family: one for each scope, so that a client whose calls fail blocks no one else. */
   const families = new Map<string, PerScope<Breaker>>();
-  const budget: ByteBudget = { left: bodyBudgetBytes };
+  const budget = new ByteBudget(bodyBudgetBytes);
   return {
     /** @throws NotConfigured */
-    targetOf(request: UpstreamRequest, scope: Scope | 'none'): Target {
+    targetOf(request: UpstreamRequest, scope: Scope | 'none', client: Batch<unknown>['client']): Target {
       const { family, address } = request;
       const destination = destinations.get(address);
       if (destination === undefined) throw new NotConfigured(addressVariables[address]);
       const breakers = families.get(family) ?? perScope(scope => new Breaker(family, scope, telemetry));
       families.set(family, breakers);
-      const limits = { bodyBytes: Math.min(boundsOf(request).bytes, bodyBudgetBytes), budget };
+      const limits = { bodyBytes: Math.min(boundsOf(request).bytes, bodyBudgetBytes), budget, client };
       const shared = { breaker: breakers.memo(scope), limits, refusalKey: `${scope} ${family}` };
       return { family, address, ...destination, ...shared, times: [], works: false };
     },

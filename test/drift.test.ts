@@ -8,6 +8,7 @@ import { boundedJson } from '../src/lib/json.js';
 import { instantOf, readTime } from '../src/lib/time.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
+import { counted } from './support/metrics.js';
 import { overSse } from './support/streams.js';
 import { until } from './support/until.js';
 import { eventPage, type FakeWire, fakeWire, type WireReply } from './support/wire.js';
@@ -697,6 +698,26 @@ test.each([...neverSuccess, ...notDocumented])('a read whose answer is no succes
     expect([field, codesOf(errors)]).toEqual([field, [code ?? 'UPSTREAM_INVALID_RESPONSE']]);
   }
 });
+
+test.each<readonly [string, WireReply]>([
+  ...neverSuccess.filter(([, { status }]) => status === undefined || status === 302),
+  ['a status that it does not document', { status: 405, body: '' }],
+  ['a timeout of its own', { status: 408, body: '' }],
+])(
+  'a read whose answer is no success (%s) counts once as a failure of the service, and is logged',
+  async (kind, reply) => {
+    service = fakeWire(() => reply);
+    const lines: string[] = [];
+    const seams = { log: { write: (line: string) => void lines.push(line) } };
+    gateway = await startGateway({ wire: service.wire, env: { LOG_LEVEL: 'warn' }, seams });
+    await gateway.query('{ market(id: 1) { name } }', {}, { 'x-api-key': 'k' });
+    const isRefusal = kind === 'a refusal';
+    const broken = await counted(gateway.url, 'gateway_upstream_call_seconds_count', { status: 'none' });
+    const unreadable = await counted(gateway.url, 'gateway_upstream_unreadable_total');
+    expect(broken + unreadable).toBe(isRefusal ? 0 : service.calls.length);
+    expect(lines.filter(line => line.includes('UPSTREAM_'))).toHaveLength(isRefusal ? 0 : 1);
+  },
+);
 
 describe('a market of which there is no record', () => {
   const fields = 'name subtitle companyCount';

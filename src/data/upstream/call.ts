@@ -1,6 +1,13 @@
 // One call to the service, as states from the queue to its end.
 import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
-import { Forbidden, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
+import {
+  Forbidden,
+  type GatewayError,
+  Unauthenticated,
+  UpstreamError,
+  UpstreamFailure,
+  UpstreamInvalidResponse,
+} from '../../errors.js';
 import { type MaybePromise, runYielding, type Waiter } from '../../lib/run.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
@@ -186,7 +193,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     target.works = false;
     const refusal = errorOfReply(reply, this.#request);
     this.#noteRefusal(refusal);
-    reportRefusal(telemetry, this.#request, refusal);
+    this.#report(refusal, reply.status);
     this.#failAttempt(state.isTrial, refusal);
   }
 
@@ -218,6 +225,7 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   #failToRead(error: unknown): void {
     this.#noteRefusal(error);
+    if (error instanceof UpstreamError) this.#report(error, 200);
     this.#fail(error as Error);
   }
 
@@ -230,6 +238,15 @@ export class Call<T> implements Waiter, ExchangeListener {
       deps.acceptedScopes.countCall(scope, false);
     }
     calls.receiver.resolve(this.#index, value);
+  }
+
+  /** Logs what a reply says about the service, and counts it where its status does not show that the service failed. */
+  #report(refusal: GatewayError, status: number): void {
+    const { telemetry } = this.#batch.deps;
+    if (refusal instanceof UpstreamFailure && status < 500) telemetry.unreadable(this.#request.family);
+    // What cannot be read has words of its own.
+    if (!(refusal instanceof UpstreamInvalidResponse) || refusal.upstream?.status != null)
+      reportRefusal(telemetry, this.#request, refusal);
   }
 
   /** A sign-in has no scope yet: its next attempt may have the right password. */
@@ -272,12 +289,10 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   #fail(error: Error): void {
     const { calls, deps } = this.#batch;
+    const { address, family } = this.#request;
     // A status that the service does not document is in the log already.
-    if (error instanceof UpstreamInvalidResponse && error.upstream?.status == null) {
-      const { address, family } = this.#request;
-      deps.telemetry.unreadable(family);
+    if (error instanceof UpstreamInvalidResponse && error.upstream?.status == null)
       deps.telemetry.warn(addressVariables[address], `${error.message}; ${requestsFail}`, family);
-    }
     calls.receiver.reject(this.#index, error);
   }
 
@@ -299,7 +314,8 @@ export class Call<T> implements Waiter, ExchangeListener {
       span.end(`${method} ${family}`, attributes, error);
     }
     this.#batch.calls.auth.metadata.noteCall({ method, path, status, milliseconds, source: 'network' }, family);
-    if (outcome === 'broken' || outcome === 'timeout') {
+    const isTooLarge = failure?.cause instanceof UpstreamInvalidResponse;
+    if ((outcome === 'broken' && !isTooLarge) || outcome === 'timeout') {
       telemetry.warn(addressVariables[address], failureInWords(failure?.cause, requestsFail), family);
     }
   }

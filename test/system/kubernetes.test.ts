@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect, test } from '@jest/globals';
+import { fastify } from 'fastify';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfig } from '../../src/config/config.js';
 
@@ -171,6 +172,9 @@ test('each entry leads to the gateways, and repeats only what a failed connectio
   expect(route.spec.rules[0].backendRefs).toEqual([{ name: 'gateway', port: service.port }]);
   expect(policy.spec.targetRefs[0]).toMatchObject({ kind: route.kind, name: route.metadata.name });
   expect(policy.spec.retry.retryOn).toEqual({ triggers: ['connect-failure'] });
+  expect(Number.parseInt(policy.spec.timeout.http.connectionIdleTimeout, 10) * 1_000).toBeLessThan(
+    fastify().initialConfig.keepAliveTimeout ?? 0,
+  );
   // A gateway bounds its streams itself, and Envoy's default is 1,024 for all gateways.
   const { maxConnections, maxParallelRequests } = policy.spec.circuitBreaker;
   const { maxReplicas } = manifest('HorizontalPodAutoscaler').spec;

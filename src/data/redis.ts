@@ -202,7 +202,7 @@ export function followClock(client: RedisClient, telemetry: Pick<Telemetry, 'clo
 
 /** Each command that a gateway runs, also in scripts, on keys that nothing else has. */
 const commands = [
-  ...['SET mig:check 1 PX 1', 'INCRBY mig:check 1', 'GET mig:check', 'MGET mig:check', 'EXISTS mig:check'],
+  ...['SET mig:check 1 PX 1 NX GET', 'INCRBY mig:check 1', 'GET mig:check', 'MGET mig:check', 'EXISTS mig:check'],
   ...['PTTL mig:check', 'EXPIRE mig:check 1', 'PEXPIRE mig:check 1', 'DEL mig:check', 'SCAN 0 MATCH mig:check'],
   ...['HSET mig:check:hash a 1', 'HGET mig:check:hash a', 'HMGET mig:check:hash a', 'HGETALL mig:check:hash'],
   ...['HKEYS mig:check:hash', 'HDEL mig:check:hash a'],
@@ -214,12 +214,15 @@ const commands = [
 /** What is wrong with a Redis that answers: commands that it refuses, the eviction of what it must keep, or that it has only a part of all. Never rejects. */
 export async function faultsOfRedis(client: RedisClient): Promise<readonly string[]> {
   const refused = new Set<string>();
+  let isTooOld = false;
   const run = async ([name = '', ...args]: readonly string[], on = client) => {
     try {
       // The library, too, has all names in lower case, and fails for another SUBSCRIBE where the server speaks RESP2.
       return `${await on.call(name.toLowerCase(), ...args)}`;
     } catch (error) {
-      if (/^NOPERM|unknown command/i.test((error as Error).message)) refused.add(name);
+      const { message } = error as Error;
+      if (/^NOPERM|unknown command/i.test(message)) refused.add(name);
+      isTooOld ||= /syntax error/.test(message);
       return '';
     }
   };
@@ -236,6 +239,7 @@ export async function faultsOfRedis(client: RedisClient): Promise<readonly strin
   const faults: string[] = [];
   if (refused.size > 0)
     faults.push(`the user may not run ${[...refused].join(', ')}; less is shared, or exports are refused. Allow them`);
+  if (isTooOld) faults.push('it is older than version 7: watches cannot begin, and each gateway polls for itself');
   if (policy !== 'volatile-lru' && isBounded)
     faults.push(`maxmemory-policy is ${policy}, which may lose exports, sign-outs or limits; set it to volatile-lru`);
   if (client instanceof Redis && /^redis_mode:cluster/m.test(info))

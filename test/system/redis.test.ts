@@ -5,6 +5,7 @@ import {
   connectRedis,
   createRedisGuard,
   disconnect,
+  faultsOfRedis,
   firstContact,
   followClock,
   type RedisClient,
@@ -96,6 +97,16 @@ test('a database that Redis does not have is never replaced by another', async (
       'there is no such database, or the user may not use it (SELECT); it fails. Check the number at the end of the address',
     ]),
   );
+});
+
+test('a Redis that is too old for SET with NX and GET is called so', async () => {
+  const answer = (command: readonly string[]) => (command.includes('GET') ? new Error('ERR syntax error') : 'OK');
+  const fake = forTest(await startFakeRedis(answer));
+  const client = connected([fake.url]);
+  await until(() => client.status === 'ready');
+  expect(await faultsOfRedis(client)).toEqual([
+    'it is older than version 7: watches cannot begin, and each gateway polls for itself',
+  ]);
 });
 
 test('the first contact with a Redis that is still reading what it holds is over after a second', async () => {

@@ -79,7 +79,7 @@ describe('another origin', () => {
       expect(answer.headers.get('access-control-allow-origin')).toBe(ours);
       expect(answer.headers.get('access-control-allow-credentials')).toBe('true');
       const exposed = answer.headers.get('access-control-expose-headers')?.split(', ');
-      expect(exposed).toEqual(expect.arrayContaining(['etag', 'mcp-session-id']));
+      expect(exposed).toEqual(expect.arrayContaining(['etag', 'mcp-session-id', 'www-authenticate']));
       expect(answer.headers.get('vary')).toMatch(/origin/i);
     }
   });

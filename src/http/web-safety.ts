@@ -187,7 +187,7 @@ export function withoutParts(accept = ''): string {
 /** Response headers that a page of another origin may read. */
 const readable = [
   ...['etag', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after', 'x-request-id'],
-  'mcp-session-id',
+  ...['mcp-session-id', 'www-authenticate'],
 ];
 /** Request headers that a page of another origin may send. */
 const sendable = [

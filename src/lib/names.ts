@@ -21,6 +21,8 @@ const queryMs = 2_000;
 const nameMs = 5_000;
 /** How long new addresses are waited for, before the last ones are used. */
 const patienceMs = 250;
+/** How long the addresses of the other family are waited for. Some name servers never answer for it. */
+const otherFamilyMs = 100;
 
 const last = new LRUCache<string, Addresses>({ max: 1_000 });
 const running = new Map<string, Promise<Addresses>>();
@@ -80,7 +82,10 @@ async function ask(hostname: string): Promise<Addresses> {
   let isCertain = true;
   try {
     for (const name of candidatesFor(hostname)) {
-      const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+      const queries = [resolver.resolve4(name), resolver.resolve6(name)];
+      const first = Promise.any(queries).then(() => pause(otherFamilyMs, undefined, { ref: false }));
+      first.then(() => resolver.cancel()).catch(() => {});
+      const answers = await Promise.allSettled(queries);
       const found = addressesOf(answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : [])));
       if (found.length > 0) {
         last.set(hostname, found);

@@ -1,8 +1,8 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
-/** What a name server says of a name: its IPv4 addresses, that the server fails, or nothing. */
-type Answer = readonly string[] | 'failure' | 'silence';
+/** What a name server says of a name: its IPv4 addresses, and of IPv6 that there are none, or nothing; or for both that the server fails, or nothing. */
+type Answer = readonly string[] | { readonly onlyIPv4: readonly string[] } | 'failure' | 'silence';
 
 /** A name server. */
 export interface NameServer {
@@ -23,8 +23,10 @@ export async function startNameServer(answers: Record<string, Answer>): Promise<
     const { name, type, end } = questionIn(query);
     server.asked.push(name);
     const answer = server.answers.get(name);
-    if (answer === 'silence') return;
-    const addresses = Array.isArray(answer) && type === 1 ? answer : [];
+    const isPartial = typeof answer === 'object' && 'onlyIPv4' in answer;
+    if (answer === 'silence' || (isPartial && type !== 1)) return;
+    const known = isPartial ? answer.onlyIPv4 : Array.isArray(answer) ? answer : [];
+    const addresses = type === 1 ? known : [];
     const code = answer === undefined ? 3 : answer === 'failure' ? 2 : 0;
     const head = Buffer.from([0x81, 0x80 | code, 0, 1, 0, addresses.length, 0, 0, 0, 0]);
     // The name is that of the question, the class is IN, and it may be remembered for no time.

@@ -134,6 +134,13 @@ const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0;
     },
   );
 
+  test('are found where the name server says nothing of IPv6', async () => {
+    const onlyIPv4 = { onlyIPv4: here };
+    names = await startNameServer({ 'base.test': onlyIPv4, 'api.test': onlyIPv4, 'dev.test': onlyIPv4 });
+    const { url } = await startWithNames({ ...service(), UPSTREAM_TIMEOUT_MS: '4000' });
+    for (const read of Object.values(readOf)) expect((await ask(`${url}/graphql`, read(1))).errors).toBeUndefined();
+  });
+
   test('of several gateways are found by the balancer, as many as there are', async () => {
     const addresses = ['127.0.1.2', '127.0.1.3'];
     names = await startNameServer({ 'gateway.test': addresses });

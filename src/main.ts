@@ -1,4 +1,5 @@
 // The program: signals, exit codes, and errors that nothing caught.
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import { inspect } from 'node:util';
@@ -33,6 +34,8 @@ process.on('uncaughtException', error => {
 // Node itself would write them as plain text into the log.
 process.removeAllListeners('warning').on('warning', warning => void report('warn', warning, 'Warning of Node'));
 
+// Node gives up each address of a host but the last after 250 ms, less than a connection to another continent takes.
+setDefaultAutoSelectFamilyAttemptTimeout(1_500);
 (await import('./lib/names.js')).replaceLookups();
 const app = await import('./app.js');
 gateway = await app.start(process.env);

@@ -78,6 +78,8 @@ export function createWarnings(log: Pick<Logger, 'warn'>) {
 
 /** The message of ioredis where Redis took longer than `commandTimeout`. */
 const timedOut = 'Command timed out';
+/** That of a node of a Cluster that did not say in time which slots it has. */
+const noSlots = 'timeout';
 
 /** The message of ioredis where a connection was closed before it could be used. */
 export const closed = 'Connection is closed.';
@@ -163,7 +165,7 @@ function codeOf(error: unknown): string {
   // OpenTelemetry puts the status of the collector's response there.
   if ('code' in error && typeof error.code === 'number') return `HTTP ${error.code}`;
   // The errors of ioredis itself have no code.
-  if (error.message === timedOut || error.message.startsWith('Socket timeout')) return 'TIMEOUT';
+  if ([timedOut, noSlots].includes(error.message) || error.message.startsWith('Socket timeout')) return 'TIMEOUT';
   if (error.message === closed) return 'CLOSED';
   if (failedCommand(error) === 'select') return 'SELECT';
   // The first word of Redis' reply.

@@ -253,8 +253,8 @@ test('a Redis Cluster over TLS is connected to by its names, and what is wrong w
     ['127.0.0.1', { NODE_EXTRA_CA_CERTS: certificate }, 'the TLS certificate is for another name'],
   ] as const) {
     const gateway = await startedAlone({ ...env(host), ...given });
-    await until(() => gateway.warnings().length > 0);
-    expect(gateway.warnings()[0]).toContain(`REDIS_URL: ${words}`);
+    // Before, a slow node may have said nothing in time.
+    await until(() => gateway.warnings().some(warning => warning.includes(`REDIS_URL: ${words}`)));
   }
 });
 

@@ -143,6 +143,17 @@ describe('docker-compose.yml', () => {
     }
   });
 
+  test('keeps metrics for the 30 days of the objectives and of the query for what is deprecated, as without Docker', () => {
+    const { command } = services.prometheus;
+    expect(command).toEqual([
+      // The two of the image.
+      '--config.file=/etc/prometheus/prometheus.yml',
+      '--storage.tsdb.path=/prometheus',
+      '--storage.tsdb.retention.time=31d',
+    ]);
+    expect(read('docs/linux.md')).toContain(command[2]);
+  });
+
   test('gives what it builds a first process that passes signals on from the beginning', () => {
     for (const program of [gateway, services.sandbox]) expect(program.init).toBe(true);
   });

@@ -299,6 +299,42 @@ describe('the dashboard', () => {
   });
 });
 
+test('the query for what is deprecated finds a client that used it once, between two restarts, and no other', async () => {
+  const [query = ''] = /sum by \(client\) .*/.exec(read('docs/operators.md')) ?? [];
+  const series = (client: string, coordinate: string, values: string) => ({
+    series: `gateway_deprecated_uses_total{job="gateway", instance="one", client="${client}", coordinate="${coordinate}"}`,
+    values,
+  });
+  const unit = {
+    evaluation_interval: '1h',
+    tests: [
+      {
+        interval: '1h',
+        input_series: [
+          // A count begins with its first use, and ends with its process.
+          series('seldom/1', 'Market.name', '_x200 1x5 _x400'),
+          series('often/1', 'Market.name', '0+5x900'),
+          series('other/1', 'Market.owner', '0+5x900'),
+        ],
+        promql_expr_test: [
+          {
+            expr: `count by (client) (${query})`,
+            eval_time: '600h',
+            exp_samples: ['often/1', 'seldom/1'].map(client => ({ labels: `{client="${client}"}`, value: 1 })),
+          },
+        ],
+      },
+    ],
+  };
+  const own = await mkdtemp(join(tmpdir(), 'promtool-'));
+  try {
+    await writeFile(join(own, 'test.yml'), JSON.stringify(unit));
+    expect((await run('promtool', ['test', 'rules', join(own, 'test.yml')])).stdout).toContain('SUCCESS');
+  } finally {
+    await rm(own, { recursive: true });
+  }
+});
+
 test('the runbooks show how to list the alerts that fire', async () => {
   const steps = await follow('docs/runbooks/README.md', gateway.url, { env: { PROMETHEUS: prometheus.url } });
   expect(steps.map(({ code, stderr }) => ({ code, stderr }))).toEqual([{ code: 0, stderr: '' }]);

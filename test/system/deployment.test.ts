@@ -13,7 +13,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, BlockList, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -123,10 +123,15 @@ describe('docker-compose.yml', () => {
     expect(() => composed(env)).toThrow(/SESSION_SECRET/);
   });
 
-  test('trusts only the balancer to tell the address of a client', () => {
+  test('trusts only the balancer to tell the address of a client, and gives its address to nothing else', () => {
     expect(gateway.environment.TRUST_PROXY).toBe(services.balancer.networks.front.ipv4_address);
     const onFront = Object.keys(services).filter(name => 'front' in services[name].networks);
     expect(onFront).toEqual(['balancer', 'gateway']);
+    const addresses = new BlockList();
+    const [{ ip_range: range = '' }] = composed().networks.front.ipam.config;
+    const [network = '', bits] = range.split('/');
+    addresses.addSubnet(network, Number(bits));
+    expect([addresses.check('172.30.46.130'), addresses.check(gateway.environment.TRUST_PROXY)]).toEqual([true, false]);
   });
 
   test('runs the gateways read-only and without privileges, and publishes ports only on the loopback interface', () => {
@@ -178,11 +183,13 @@ describe('docker-compose.yml', () => {
     const { services } = composed({
       REDIS_PASSWORD: 'of-redis',
       SESSION_SECRET: 'x'.repeat(32),
+      ADMIN_TOKEN: 'y'.repeat(32),
       GRAFANA_PASSWORD: 'g',
     });
     expect(services.gateway.environment).toMatchObject({
       REDIS_URL: 'redis://:of-redis@redis:6379',
       SESSION_SECRET: 'x'.repeat(32),
+      ADMIN_TOKEN: 'y'.repeat(32),
     });
     expect(services.redis.command).toContain('of-redis');
     expect(services.grafana.environment.GF_SECURITY_ADMIN_PASSWORD).toBe('g');

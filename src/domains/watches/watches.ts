@@ -51,7 +51,8 @@ interface WatchesDeps {
   readonly report: (error: unknown) => void;
 }
 
-interface Running extends Pick<Watch, 'lease' | 'until'> {
+interface Running {
+  readonly watch: Watch;
   readonly controller: AbortController;
   readonly ended: Promise<void>;
 }
@@ -151,7 +152,7 @@ export class Watches {
 
   /** Leaves what has a lease that is over. Whatever reads for a watch calls it before: after a pause of the process, the timer would be late. */
   endOverdue(): void {
-    for (const [id, { until }] of this.#running) if (until <= timeNow()) this.#leave(id);
+    for (const [id, { watch }] of this.#running) if (watch.until <= timeNow()) this.#leave(id);
   }
 
   /** Leaves its watches to the other gateways. */
@@ -206,7 +207,8 @@ export class Watches {
       .then(async () => {
         this.#willLook = false;
         const leases = await this.#deps.store.leases();
-        for (const [id, { lease }] of this.#running) if (leases.get(id)?.lease !== lease) this.#leave(id);
+        for (const [id, { watch }] of this.#running)
+          if (leases.get(id)?.lease !== watch.lease || this.#blocks(watch)) this.#leave(id);
         await Promise.allSettled([...leases.keys()].map(id => this.#lookAt(id)));
       })
       // What is served goes on while the store is away.
@@ -219,6 +221,11 @@ export class Watches {
     else if (this.#running.get(id)?.controller.signal.aborted !== false) await this.#serve(id);
   }
 
+  /** Whether an operator has blocked the client of a watch. */
+  #blocks({ credential }: Watch): boolean {
+    return this.#isBlocked({ credential, scope: this.#deps.scopeOf(credential) });
+  }
+
   #leave(id: string): void {
     this.#running.get(id)?.controller.abort();
   }
@@ -227,10 +234,11 @@ export class Watches {
     const watch = await this.#deps.store.get(id);
     // Another gateway may know the secret that opens it.
     if (watch === undefined) return this.#deps.store.release(id);
+    // Nothing more is read for it.
+    if (this.#blocks(watch)) return this.#deps.store.remove(id);
     const controller = new AbortController();
     const before = this.#running.get(id)?.ended;
-    const { lease, until } = watch;
-    const atEnd = setTimeout(() => controller.abort(), until - timeNow()).unref();
+    const atEnd = setTimeout(() => controller.abort(), watch.until - timeNow()).unref();
     const serve = async () => {
       // A call that is on its way ends first.
       await before;
@@ -244,7 +252,7 @@ export class Watches {
       if (this.#running.get(id)?.controller === controller) this.#running.delete(id);
       if (hasEnded) await this.#deps.store.remove(id).catch(this.#deps.report);
     };
-    this.#running.set(id, { lease, until, controller, ended: serve() });
+    this.#running.set(id, { watch, controller, ended: serve() });
   }
 
   /** Sends what is new, until there is no more, or something refuses. */
@@ -298,13 +306,13 @@ export class Watches {
   }
 
   /** @throws if the lease has ended, the client has left its team, or nothing can be sent to the endpoint any more. */
-  async #send({ credential, endpoint, team, until }: Watch, delivery: Delivery): Promise<Sent> {
+  async #send(watch: Watch, delivery: Delivery): Promise<Sent> {
+    const { credential, endpoint, team, until } = watch;
     const key = requiredTeamOf(this.#deps.teams.current, credential);
     // The process may have been paused.
     if (shortHash(key) !== team || until <= timeNow())
       throw new Forbidden('The client has left its team, or the lease has ended');
-    if (this.#isBlocked({ credential, scope: this.#deps.scopeOf(credential) }))
-      throw new Forbidden('An operator has blocked the client');
+    if (this.#blocks(watch)) throw new Forbidden('An operator has blocked the client');
     try {
       const { send } = await this.#deps.prepare(key, endpoint, 'registration', credential);
       return await send(delivery);

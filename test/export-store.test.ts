@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { TeamKey } from '../src/auth/teams.js';
 import { Secret } from '../src/config/values.js';
-import { connectRedis, patient } from '../src/data/redis.js';
+import { connectForCommand, connectRedis, patient } from '../src/data/redis.js';
 import { createSigner } from '../src/data/signer.js';
 import { openFileStore } from '../src/domains/exports/file-store.js';
 import { type Endpoint, type ExportRecord, type TeamState, teamState } from '../src/domains/exports/model.js';
@@ -347,12 +347,16 @@ describe.each(redisPlaces)('the export store in %s', name => {
 test('4 MB of exports of a team can be read, changed and made smaller over a link on which that takes longer than other commands may', async () => {
   const server = forTest(await startRedis());
   const link = forTest(await startNetwork(() => server.port, 8_000_000));
-  const redis = forTest(connectRedis([link.url.replace('http:', 'redis:')], () => {}, patient));
+  const url = link.url.replace('http:', 'redis:');
+  const redis = forTest(connectRedis([url], () => {}, patient));
   await until(() => redis.status === 'ready');
   const store = createRedisStore(redis, silentTelemetry);
   const name = store.nameOf(team);
   const large = JSON.stringify('x'.repeat(4_000_000));
   await store.change(name, () => ({ value: large, result: undefined }));
+  // As `npm run sign-exports` does.
+  const ofOperator = createRedisStore(forTest(await connectForCommand([new Secret(url)], 'none')), silentTelemetry);
+  expect(await ofOperator.change(name, text => ({ result: text?.length }))).toBe(large.length);
   expect(await store.change(name, text => ({ value: '"small"', result: text?.length }))).toBe(large.length);
   expect(await store.change(name, text => ({ result: text }))).toBe('"small"');
 });

@@ -258,11 +258,11 @@ export async function firstContact(client: RedisClient): Promise<void> {
   await once(client, 'ready', { signal: AbortSignal.timeout(maxFirstContactMs) }).catch(() => {});
 }
 
-/** Connects for a command that an operator runs. @throws Error with a line that says why it cannot, and what was not done: `nothing was purged`. */
+/** Connects for a command that an operator runs, who can wait. @throws Error with a line that says why it cannot, and what was not done: `nothing was purged`. */
 export async function connectForCommand(urls: readonly Secret[], undone: string): Promise<RedisClient> {
   let failure = new Error('No answer');
   const addresses = urls.map(url => url.reveal());
-  const redis = connectRedis(addresses, error => (failure = error));
+  const redis = connectRedis(addresses, error => (failure = error), patient);
   await firstContact(redis);
   if (redis.status === 'ready') return redis;
   disconnect(redis);

@@ -225,7 +225,7 @@ describe('a list that changes between two calls of one window', () => {
 
   const query = `query ($first: Int, $after: String, $last: Int, $before: String, $search: String) {
     events(first: $first, after: $after, last: $last, before: $before, filter: { search: $search }) {
-      totalCount nodes { id } edges { node { id } cursor } pageInfo { endCursor }
+      totalCount nodes { id } edges { node { id } cursor } pageInfo { endCursor hasNextPage hasPreviousPage }
     }
     equal: events(first: $first, after: $after, last: $last, before: $before, filter: { search: $search }) { nodes { id } }
   }`;
@@ -240,7 +240,12 @@ describe('a list that changes between two calls of one window', () => {
     const { data, errors } = await own.query(query, { ...page, ...cursors, search });
     expect(errors).toBeUndefined();
     expect(idsOf(data.equal)).toEqual(idsOf(data.events));
-    return data.events as { totalCount: number; nodes: { id: string }[]; edges: { node: { id: string } }[] };
+    return data.events as {
+      totalCount: number;
+      nodes: { id: string }[];
+      edges: { node: { id: string } }[];
+      pageInfo: object;
+    };
   }
   const idsOf = ({ nodes }: { nodes: { id: string }[] }) => nodes.map(({ id }) => id);
   const numbered = Array.from({ length: 300 }, (_, index) => `e-${index}`);
@@ -274,6 +279,27 @@ describe('a list that changes between two calls of one window', () => {
     expect(changing.calls).toBe(3);
   });
 
+  test.each([
+    [1, 3],
+    [10, 25],
+    [10, -5],
+    [10, -15],
+    [60, 130],
+    [60, -130],
+    [90, -1],
+    [100, 2],
+    [100, -2],
+  ])('its last %i events are those of its end, where it grew by %i since its length was read', async (last, count) => {
+    const added = Array.from({ length: Math.max(count, 0) }, (_, index) => `new-${index}`);
+    const change = (ids: string[]) => [...added, ...ids.slice(Math.max(-count, 0))];
+    Object.assign(changing, { ids: numbered.slice(0, 250), changes: new Map([[2, change]]), calls: 0 });
+    searches += 1;
+    const found = await read({ last }, `moved ${searches}`);
+    expect([found.totalCount, idsOf(found)]).toEqual([250 + count, changing.ids.slice(-last)]);
+    expect(found.pageInfo).toMatchObject({ hasNextPage: false, hasPreviousPage: true });
+    expect(changing.calls).toBeLessThanOrEqual(4);
+  });
+
   test('is not joined with a page that is cached', async () => {
     Object.assign(changing, { ids: numbered, changes: new Map(), calls: 0 });
     searches += 1;
@@ -281,6 +307,26 @@ describe('a list that changes between two calls of one window', () => {
     changing.ids = ['new', ...numbered];
     const found = await read({ first: 100, after: 49 }, `cached ${searches}`);
     expect(idsOf(found)).toEqual(changing.ids.slice(50, 150));
+  });
+
+  test.each<[string, (ids: string[]) => string[]]>([
+    ['ten events were added', ids => [...Array.from({ length: 10 }, (_, index) => `new-${index}`), ...ids]],
+    ['thirty events went', ids => ids.slice(30)],
+  ])('is not joined with a second page that is cached, where %s', async (_, change) => {
+    Object.assign(changing, { ids: numbered, changes: new Map(), calls: 0 });
+    searches += 1;
+    const search = `older ${searches}`;
+    await own.query(
+      'query ($search: String) { events(first: 60, page: 2, filter: { search: $search }) { totalCount } }',
+      {
+        search,
+      },
+    );
+    changing.ids = change(numbered);
+    const found = await read({ first: 60, after: 49 }, search);
+    expect([found.totalCount, idsOf(found)]).toEqual([changing.ids.length, changing.ids.slice(50, 110)]);
+    // The first page, and both again.
+    expect(changing.calls).toBe(1 + 3);
   });
 
   test('has no event twice, and hides none, however often one is added', async () => {

@@ -267,6 +267,8 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
       readAgain.set(key, again);
       return again.then(({ value }) => value as T);
     },
+    /** Whether the service was called for a read. Otherwise its value may be older than others. */
+    wasCalled: ({ request }: Read<unknown>): boolean => metadata.hasCalled(request.path),
     /** The value that memory has, even if it is old; undefined without one. Reads nothing from the service. */
     remembered: <T>(read: Read<T>): T | undefined => cache.remembered(keyOf(read)) as T | undefined,
     /** The value at once if memory has it. All other reads of a tick share one round trip to Redis; equal ones are one read. @throws GatewayError */

@@ -52,23 +52,30 @@ export function windowOf(page: PageRequest, length: number): Window {
 interface PagePart {
   readonly page: number;
   readonly pageSize: number;
-  /** How many items at the start of the page precede the window. */
-  readonly skip: number;
 }
 
-/** The pages that hold `count` items (1 to 100) from `offset` on: the smallest single page that holds them all, otherwise two neighbors. */
-function pagesFor(offset: number, count: number): readonly [PagePart, ...PagePart[]] {
+type PageParts = readonly [PagePart, ...PagePart[]];
+
+/** The index of the first item of a page. */
+const startOf = ({ page, pageSize }: PagePart) => (page - 1) * pageSize;
+
+/** The pages that hold a window (at most 100 items): the smallest single page that holds it, otherwise two neighbors. */
+function pagesFor({ start, end }: Window): PageParts {
+  const count = Math.max(end - start, 1);
   for (let pageSize = count; pageSize <= maxPageSize; pageSize += 1) {
-    const skip = offset % pageSize;
-    if (skip + count <= pageSize) return [{ page: (offset - skip) / pageSize + 1, pageSize, skip }];
+    const page = Math.floor(start / pageSize) + 1;
+    if (start + count <= page * pageSize) return [{ page, pageSize }];
   }
-  const skip = offset % count;
-  const page = (offset - skip) / count + 1;
+  const page = Math.floor(start / count) + 1;
   return [
-    { page, pageSize: count, skip },
-    { page: page + 1, pageSize: count, skip: 0 },
+    { page, pageSize: count },
+    { page: page + 1, pageSize: count },
   ];
 }
+
+/** Whether neighboring pages hold a window. */
+const hold = (parts: PageParts, { start, end }: Window): boolean =>
+  start === end || (start >= startOf(parts[0]) && end <= startOf(parts[0]) + parts.length * parts[0].pageSize);
 
 interface ServicePage {
   readonly totalItems: number;
@@ -77,63 +84,88 @@ interface ServicePage {
 /** How the service is asked for a page, from 1 on. */
 interface PageReads<P, T> {
   read(page: number, pageSize: number): Promise<P>;
-  /** Past the cache. @param before what the page was. */
+  /** Whether `read` took a call of its own. Otherwise the page may be older than others. */
+  wasCalled(page: number, pageSize: number): boolean;
+  /** Past the cache. @param before whose place the page takes. */
   readAgain(page: number, pageSize: number, before: P): Promise<P>;
   itemsOf(page: P): readonly T[];
 }
 
 /**
  * Reads the window of a page request from a list of the service: in one call if a single page can hold it, otherwise in two. A window that begins at the
- * end of the list needs its length first, which takes one more call if the list is longer than the window. Where two pages tell of different lists, the
- * first is read again: what lies between them would be on both, or on none. `@cost(pages: true)` counts these calls.
+ * end of the list needs its length first, which takes one more call if the list is longer than the window. If the list has another end by then, the window
+ * is read there. Where two pages tell of different lists, the older one is read again: what lies between them would be on both, or on none.
  * @returns the items of the window, the index of the first one, and the pages that it is of.
  */
-export async function readWindow<P extends ServicePage, T>(
-  request: PageRequest,
-  { read, readAgain, itemsOf }: PageReads<P, T>,
-) {
-  const readPart = ({ page, pageSize }: PagePart) => read(page, pageSize);
+export async function readWindow<P extends ServicePage, T>(request: PageRequest, reads: PageReads<P, T>) {
+  // As `@cost(pages: true)` counts them.
+  let callsLeft = request.isLast ? 4 : 3;
+  const read = async ({ page, pageSize }: PagePart) => {
+    const found = await reads.read(page, pageSize);
+    if (reads.wasCalled(page, pageSize)) callsLeft -= 1;
+    return found;
+  };
+  const readAgain = ({ page, pageSize }: PagePart, before: P) => {
+    callsLeft -= 1;
+    return reads.readAgain(page, pageSize, before);
+  };
   const isOpen = request.isLast && request.end === Number.POSITIVE_INFINITY;
-  let range = isOpen ? { start: 0, end: request.size } : windowOf(request, Number.POSITIVE_INFINITY);
-  let parts = pagesFor(range.start, Math.max(range.end - range.start, 1));
-  const pages: P[] = [];
+  let parts = pagesFor(isOpen ? { start: 0, end: request.size } : windowOf(request, Number.POSITIVE_INFINITY));
+  let pages: P[] = [];
   if (request.isLast) {
     // This page tells the length of the list, and is part of the window unless the list ends somewhere else than assumed.
-    const firstPage = await readPart(parts[0]);
+    const firstPage = await read(parts[0]);
     const actual = windowOf(request, firstPage.totalItems);
-    if (actual.start === actual.end || (actual.start >= range.start && actual.end <= range.end)) {
-      pages.push(firstPage);
-    } else {
-      range = actual;
-      parts = pagesFor(range.start, range.end - range.start);
-    }
+    if (hold(parts, actual)) pages.push(firstPage);
+    else parts = pagesFor(actual);
   }
   // In their order: an item that moves to the top of the list in between puts another one on both pages, and none between them.
-  for (const part of parts.slice(pages.length)) pages.push(await readPart(part));
-  // If the list has grown since its length was read, its end is behind the only page.
-  const { page, pageSize } = parts[0];
-  if (isOpen && range.start > 0 && parts.length === 1 && (pages[0]?.totalItems ?? 0) > page * pageSize) {
-    parts = [parts[0], { page: page + 1, pageSize, skip: 0 }];
-    pages.push(await read(page + 1, pageSize));
+  for (const part of parts.slice(pages.length)) pages.push(await read(part));
+
+  const last = pages.at(-1) as P;
+  const actual = windowOf(request, last.totalItems);
+  if (request.isLast && !hold(parts, actual)) {
+    // The list has changed since its length was read. If it has grown, mostly the next page is enough.
+    const end = parts.at(-1) as PagePart;
+    const onward: PageParts = [end, { ...end, page: end.page + 1 }];
+    const others = pagesFor(actual);
+    if (hold(onward, actual)) {
+      parts = onward;
+      pages = [last, await readAgain(onward[1] as PagePart, last)];
+    } else if (others.length <= callsLeft) {
+      parts = others;
+      pages = [];
+      for (const part of others) pages.push(await readAgain(part, last));
+    }
   }
 
   const [first, second] = pages;
-  if (first !== undefined && second !== undefined && first.totalItems !== second.totalItems) {
-    const again = await readAgain(page, pageSize, first).catch(() => first);
+  if (first !== undefined && second !== undefined && first.totalItems !== second.totalItems && callsLeft > 0) {
+    const again = await readAgain(parts[0], first).catch(error => {
+      // Between the pages of a list that has become shorter, something is missing.
+      if (first.totalItems > second.totalItems) throw error;
+      return first;
+    });
     // Of a list that goes on growing, it would hide what the second page does not have any more.
-    if (again.totalItems <= second.totalItems) pages[0] = again;
+    if (again.totalItems <= second.totalItems) pages = [again, second];
+    // Then the second page was cached, and is the older one.
+    if (again !== first && again.totalItems !== second.totalItems && callsLeft > 0) {
+      pages = [again, await readAgain(parts[1] as PagePart, second)];
+    }
   }
 
+  const offset = startOf(parts[0]);
   const found: T[] = [];
-  for (const [index, { page, pageSize, skip }] of parts.entries()) {
+  for (const [index, part] of parts.entries()) {
     // If the list became shorter between two calls, the second page does not follow the first.
-    if (range.start + found.length !== (page - 1) * pageSize + skip) break;
-    found.push(...itemsOf(pages[index] as P).slice(skip));
+    if (offset + found.length !== startOf(part)) break;
+    found.push(...reads.itemsOf(pages[index] as P));
   }
   const totalItems = pages.at(-1)?.totalItems ?? 0;
-  const { start, end } = isOpen ? windowOf(request, Math.min(totalItems, range.start + found.length)) : range;
-  const from = Math.min(Math.max(start, range.start), totalItems);
-  return { items: found.slice(Math.max(from - range.start, 0), Math.max(end - range.start, 0)), start: from, pages };
+  const openEnd = Math.min(totalItems, offset + found.length);
+  const { start, end } = windowOf(request, isOpen ? openEnd : request.isLast ? totalItems : Number.POSITIVE_INFINITY);
+  const from = Math.min(Math.max(start, offset), totalItems);
+  return { items: found.slice(Math.max(from - offset, 0), Math.max(end - offset, 0)), start: from, pages };
 }
 
 /** The pages after the first one of a list, all at once. @param max how many items are needed at most. */

@@ -68,6 +68,11 @@ export class ResponseMetadata {
     if (milliseconds >= (calls.slowest?.milliseconds ?? 0)) calls.slowest = { family, status, milliseconds };
   }
 
+  /** Whether a call of its own was made for a path of the service. */
+  hasCalled(path: string): boolean {
+    return this.upstreamCalls.some(call => call.source === 'network' && call.path === path);
+  }
+
   /** @param argument its path within the arguments of the field. */
   warn(argument: string, message: string): void {
     if (this.warnings.size < maxWarnings) this.warnings.set(`${argument} ${message}`, { argument, message });

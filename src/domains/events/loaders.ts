@@ -42,6 +42,7 @@ export function createEventsLoaders(
     async window(query: EventQuery, request: PageRequest, extras: EventExtras) {
       const { items, start, pages } = await readWindow<EventPage, Event | LeftOut>(request, {
         read: (number, pageSize) => page(query, number, pageSize, extras),
+        wasCalled: (number, pageSize) => reader.wasCalled(client.page(query, number, pageSize, extras)),
         async readAgain(number, pageSize, { position }) {
           const read = client.page(query, number, pageSize, { ...extras, position: false });
           return { ...(await reader.readAgain(read)), position };

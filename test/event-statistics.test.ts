@@ -320,6 +320,31 @@ describe('an event', () => {
     },
   );
 
+  const readAs = (id: string, client: string) =>
+    gateway.query('query ($id: ID!) { event(id: $id) { id } }', { id }, { 'x-api-key': client, 'graphql-cost': '1' });
+
+  test('that moves to the top between two calls is found', async () => {
+    world.list = Array.from({ length: 150 }, (_, index) => listed(index));
+    world.onPage = () => {
+      const others = world.list.filter(({ id }) => id !== 'e-120');
+      world.list = [{ ...listed(120), at: now + 1_000 }, ...others];
+    };
+    const { data, errors, extensions } = await readAs('e-120', 'moves');
+    expect([data.event, errors]).toEqual([{ id: 'e-120' }, undefined]);
+    expect(extensions.cost).toEqual({ estimated: 25, upstreamCalls: 4 });
+  });
+
+  test.each<[string, string, number, () => void]>([
+    ['may be in a list that goes on changing', 'UPSTREAM_UNAVAILABLE', 4, () => (world.list = world.list.slice(1))],
+    ['is not in a list that counts an event too many', 'NOT_FOUND', 4, () => {}],
+  ])('that %s is %s', async (_, code, calls, onPage) => {
+    world.list = [...Array.from({ length: 149 }, (_, index) => listed(index)), listed(0)];
+    world.onPage = onPage;
+    const { data, errors, extensions } = await readAs('none', code);
+    expect([data.event, errors?.[0].extensions.code]).toEqual([null, code]);
+    expect(extensions.cost.upstreamCalls).toBe(calls);
+  });
+
   test.each([[['Event', 'e-1', 'yesterday']], [['Event', 'e-1', '2026-03-01T00:00:00Z', 'more']], [['Event', '']]])(
     'is not looked for with %j as its nodeId',
     async parts => {

@@ -220,14 +220,18 @@ export const eventChanges =
     if (tail === undefined && (updates.length > 0 || batch.start !== undefined)) await renew();
     const cursorOf = (count: number) => cursorAt(batch.after(count), list);
     return {
-      nodes: updates.map((update, index) => ({
-        ...update,
-        gap: false,
-        /** Only where it is selected. */
-        get cursor() {
-          return cursorOf(index + 1);
-        },
-      })),
+      nodes: updates.map((update, index) => {
+        let cursor: string | undefined;
+        return {
+          ...update,
+          gap: false,
+          /** Only where it is selected, and once for all its aliases. */
+          get cursor() {
+            cursor ??= cursorOf(index + 1);
+            return cursor;
+          },
+        };
+      }),
       cursor: cursorOf(updates.length),
       hasMore: updates.length < batch.updates.length,
       gap: batch.start?.gap ?? false,

@@ -1,6 +1,7 @@
 // What the service sends of events and observations.
 import { z } from 'zod';
 import * as parse from '../../data/parsing.js';
+import { oncePerValue } from '../../lib/run.js';
 import { completeTime, maxTimeLength } from '../../lib/time.js';
 
 const text = z.string();
@@ -136,10 +137,12 @@ export function highestScore({ impactedEntities }: Event, score: 'severity' | 'l
   return unreadable || (scores.length === 0 ? null : highest);
 }
 
+const folded = (name: string) => name.normalize('NFC').toLowerCase();
+const allFolded = oncePerValue((names: readonly string[]) => new Set(names.map(folded)));
+
 /** The highest impact of an event on entities of these names: by severity, then by likelihood. Null if it has none. */
 export function impactOn({ impactedEntities }: Event, names: readonly string[]) {
-  const folded = (name: string) => name.normalize('NFC').toLowerCase();
-  const wanted = new Set(names.map(folded));
+  const wanted = allFolded(names);
   const impacts = parse
     .present(impactedEntities)
     .flatMap(({ name, impact }) => (impact !== null && wanted.has(folded(name)) ? impact : []));

@@ -172,15 +172,17 @@ class EventConnection extends Connection<Event> {
   /** Whose impact its edges have. */
   readonly entities: readonly string[] = [];
 
+  readonly #impactOf = oncePerValue((event: Event) => impactOn(event, this.entities));
+
   override get edges() {
-    const { entities } = this;
+    const impactOf = this.#impactOf;
     return super.edges.map(edge => {
       if (isLeftOut(edge)) return edge;
       return {
         ...edge,
         /** Only where it is selected. */
         get impact() {
-          return impactOn(edge.node, entities);
+          return impactOf(edge.node);
         },
       };
     });

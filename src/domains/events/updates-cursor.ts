@@ -6,7 +6,7 @@ import { BadUserInput } from '../../errors.js';
 import { type ListId, listId, readCursor, writeCursor } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';
 import type { Event, EventPage, ListPosition } from './model.js';
-import { hashBytes, named, newestFirst, updateKey, updateTime } from './tail.js';
+import { hashBytes, type Named, named, newestFirst, updateKey, updateTime } from './tail.js';
 
 /** What a client has: every update before `from`, and of the later ones those in `seen`. A cursor says all of this, and means the same in each gateway. */
 export interface Position {
@@ -18,6 +18,11 @@ export interface Position {
   readonly seen: ReadonlyMap<string, number>;
   /** A tail of the fleet of which the client has everything, and nothing newer: what follows in a later tail of its chain is all that is new. */
   readonly tail?: TailPlace | undefined;
+}
+
+/** What a cursor is made of. */
+export interface CursorPosition extends Omit<Position, 'seen'> {
+  readonly seen: Iterable<Named>;
 }
 
 export interface TailPlace {
@@ -47,7 +52,7 @@ export const updatesListId = (credential: Credential, filter: string): ListId =>
   listId('eventUpdates', ownerOf(credential), filter);
 
 /** @param list of `updatesListId`. */
-export function cursorAt({ from, fromHash, seen, tail }: Position, list: ListId): string {
+export function cursorAt({ from, fromHash, seen, tail }: CursorPosition, list: ListId): string {
   const latest = [...seen].sort(newestFirst).slice(0, maxToCursor);
   const [startHash, start] = latest[maxInCursor] ?? [fromHash, from];
   const head = Buffer.alloc(headBytes);

@@ -17,7 +17,15 @@ import {
   type Tail,
   updateKey,
 } from './tail.js';
-import { cursorAt, isAfter, maxToCursor, type Position, positionAt, type TailPlace } from './updates-cursor.js';
+import {
+  type CursorPosition,
+  cursorAt,
+  isAfter,
+  maxToCursor,
+  type Position,
+  positionAt,
+  type TailPlace,
+} from './updates-cursor.js';
 
 /** One message of `eventUpdates`. It has no event where a subscription begins, or where it begins again after a gap. */
 export interface EventUpdate {
@@ -44,8 +52,8 @@ interface Batch {
   /** Whether the client begins here, without updates: at its start, or behind a gap. */
   readonly start?: { readonly gap: boolean };
   readonly updates: readonly { readonly kind: 'NEW' | 'UPDATED'; readonly event: Event }[];
-  /** Where the client is that has the first so many of them. */
-  after(count: number): Position;
+  /** Where the client is that has the first so many of them, for its cursor. */
+  after(count: number): CursorPosition;
 }
 
 /** Reads from the service what a client has missed; undefined if that is not known, or too much. */
@@ -115,22 +123,22 @@ export class Follower {
       ? position.tail === undefined
       : found.events.some(event => isAhead(event) && !isAfter(position, event));
     const reached = found.isComplete && !hasNewer ? tail : undefined;
-    const places = new Map(fresh.map(({ seen: [hash] }, index) => [hash, index]));
-    const all = [...fresh.map(({ seen }) => seen), ...since(from, found.seen)].sort(newestFirst);
-    const after = (count: number): Position => {
+    const had = [...since(from, found.seen)].sort(newestFirst);
+    const all = [...fresh.map(({ seen }) => seen), ...had].sort(newestFirst);
+    const places = new Map(all.map(([hash], place) => [hash, place]));
+    const after = (count: number): CursorPosition => {
       const isAll = count === fresh.length;
       const [hash, time] = fresh[count - 1]?.seen ?? ['', from];
       const head = Math.max(from, isAll ? until : Math.min(until, time));
-      const seen = new Map<string, number>();
-      for (const [other, otherTime] of all) {
-        // Only the last position is kept. Each of the others becomes a cursor.
-        if (otherTime < head || (!isAll && seen.size === maxToCursor)) break;
-        if ((places.get(other) ?? -1) < count) seen.set(other, otherTime);
-      }
+      const place = places.get(hash) ?? all.length;
+      // Of what is newer than the last of these updates, the client has what it had before.
+      const newer = had.slice(0, place - (fresh.length - count));
+      // Only the last position is kept. Each of the others becomes a cursor.
+      const seen = [...newer, ...all.slice(place, isAll ? undefined : place + maxToCursor)];
       return {
         from: head,
         fromHash: head === from ? fromHash : !isAll && head === time ? hash : '',
-        seen,
+        seen: seen.slice(0, isAll ? undefined : maxToCursor).filter(([, time]) => time >= head),
         tail: isAll ? reached : isNext ? position.tail : undefined,
       };
     };
@@ -140,7 +148,8 @@ export class Follower {
       return { kind: isFirst ? ('NEW' as const) : ('UPDATED' as const), event };
     });
     this.#last = found.isComplete ? tail : undefined;
-    this.#position = after(fresh.length);
+    const last = after(fresh.length);
+    this.#position = { ...last, seen: new Map(last.seen) };
     this.#newest = since(from, this.#newest);
     return { updates, after };
   }

@@ -237,6 +237,11 @@ describe('each step', () => {
       { reviewStatus: 'include', target: { mode: 'all' } },
     ],
     ['reviewCompanies', { reviewStatus: 'EXCLUDE', target: { domains } }, { reviewStatus: 'exclude', target: partial }],
+    [
+      'reviewCompanies',
+      { reviewStatus: 'EXCLUDE', target: { domains: [' a.example ', 'a.example\n'] } },
+      { reviewStatus: 'exclude', target: partial },
+    ],
   ])('%s sends what was chosen, and a default for the rest: %j', async (name, choice, sent) => {
     const service = fakeWire(({ path }) => ({
       body: path.endsWith('/start') ? { data: [] } : { searchCriteria: { userPrompt: 'x' } },

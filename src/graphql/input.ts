@@ -75,7 +75,7 @@ export function wholeText(text: string, argument: string): string {
   return text;
 }
 
-/** Internet domains without duplicates, in the given order, each as it is written first. @throws BadUserInput if there is none, or one is invalid. */
+/** Internet domains without blanks around them and without duplicates, in the given order, each as it is written first. @throws BadUserInput if there is none, or one is invalid. */
 export function checkedDomains(
   coordinate: ListCoordinate,
   domains: readonly string[],
@@ -87,7 +87,7 @@ export function checkedDomains(
       throw new BadUserInput(`${argument}.${index}`, 'must be a domain name such as example.com');
     }
   }
-  return distinctDomains(domains);
+  return distinctDomains(domains.map(domain => domain.trim()));
 }
 
 /** Whether `@skip` or `@include` leaves a selection out. @param variables coerced. */

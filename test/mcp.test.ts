@@ -3,13 +3,13 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Redis } from 'ioredis';
 import { Client as UndiciClient } from 'undici';
 import { hashOfKey } from '../src/auth/credentials.js';
 import { startSandbox } from '../src/sandbox/server.js';
-import { forSuite, forTest, listening } from './support/cleanups.js';
+import { cleanups, forSuite, forTest, listening } from './support/cleanups.js';
 import { demoHeaders, postJson, startGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { connectMcp, connectOldMcp, modern, revisions, sendMcp, toolCall } from './support/mcp.js';
@@ -503,6 +503,28 @@ describe('a discovery', () => {
     expect(shares.length).toBeGreaterThan(2);
     expect(shares).toEqual([...new Set(shares)].sort((one, other) => one - other));
     expect(reported.at(-1)).toEqual({ progress: 1, total: 1, message: 'first_pass: completed' });
+  });
+
+  test('tells a client that it runs, before its timeout, while the service tells of no progress', async () => {
+    let now = Date.now();
+    const still = forTest(await startSandbox({ now: () => new Date(now), discoveryMs: 600_000 }));
+    const own = forTest(await startGateway({ sandbox: still, env }));
+    const from = forTest(await connectMcp(own.url));
+    const { setInterval } = globalThis;
+    const faster = jest
+      .spyOn(globalThis, 'setInterval')
+      .mockImplementation((run, ms) => setInterval(run, ms === 30_000 ? 20 : ms));
+    cleanups.push(() => faster.mockRestore());
+    const reported: Any[] = [];
+    const ended = start(progress => reported.push(progress), from);
+    await until(() => reported.length > 5);
+    const shares = reported.map(({ progress }) => progress);
+    expect(shares).toEqual([...new Set(shares)].sort((one, other) => one - other));
+    expect(shares.at(-1)).toBeLessThan(0.01);
+    expect(reported.at(-1).message).toBe('first_pass: running');
+    now += 600_000;
+    expect((await ended).structuredContent.progress.finished).toBe(true);
+    expect(reported.at(-1).progress).toBe(1);
   });
 
   test.each(clients)('is no longer polled when the client leaves: %s', async (_, connect) => {

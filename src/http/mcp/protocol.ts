@@ -47,6 +47,9 @@ const instructions =
 /** Tools change only when a gateway starts. What a client may see is for its credential. */
 const cacheHint = { ttlMs: 300_000, cacheScope: 'private' } as const;
 
+/** The longest time between two notifications of progress, half of what clients wait by default. */
+const reportMs = 30_000;
+
 /** Names a client of the revisions before 2026-07-28 in all its messages but the first. No gateway keeps it. */
 export const sessionHeader = 'mcp-session-id';
 
@@ -112,12 +115,16 @@ function createServer(host: ToolHost, isStream: boolean): Server {
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq: { id, _meta, notify } }) => {
     const progressToken = isStream ? _meta?.progressToken : undefined;
     let reported = -1;
-    const answer = await host.call({
+    let state = 'waiting';
+    // The timeout of a client begins again with each notification, however long the service tells of no progress.
+    const running = setInterval(() => report(Math.max(reported, 0) + 1e-9, state), reportMs);
+    const call = host.call({
       id,
       name: params.name,
       arguments: params.arguments ?? {},
       onProgress: progressToken === undefined ? undefined : report,
     });
+    const answer = await call.finally(() => clearInterval(running));
     if (answer === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no tool of this name');
     return {
       content: [{ type: 'text', text: summaryOf(answer) }],
@@ -126,6 +133,7 @@ function createServer(host: ToolHost, isStream: boolean): Server {
     };
 
     function report(progress: number, text: string): void {
+      state = text;
       // The protocol demands that it grows with each notification.
       if (progressToken === undefined || progress <= reported) return;
       reported = progress;

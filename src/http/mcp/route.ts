@@ -178,12 +178,15 @@ function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch, 
     let last: JobState | undefined;
     await progress.follow(jobs, identity, AbortSignal.any([signal, closing]), job => {
       last = job;
-      onProgress(job.finished ? 1 : (job.overallProgress ?? 0), messageOf(job));
+      onProgress(job.finished ? 1 : Math.min(job.overallProgress ?? 0, maxBeforeEnd), messageOf(job));
     });
     disconnect();
     return { ...answer, ...(last && { progress: last }) };
   };
 }
+
+/** A job can be whole before the service says that it has ended, and each notification must tell of more than the one before. */
+const maxBeforeEnd = 0.999;
 
 /** The response to a call that was cancelled: no message of the protocol. */
 const noAnswer = (signal: AbortSignal) =>

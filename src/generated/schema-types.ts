@@ -700,8 +700,9 @@ export type ExportEndpoint = Node & {
 };
 
 /**
- * The export failed. There are three reasons. Four calls failed: each got no response, a broken connection or a status of 500 to 599. Or the endpoint
- * returned a status that the specification of exports does not name, such as 302. Or exports may not go to the address of its URL.
+ * The export failed. There are five reasons. Four calls failed: each got no response, a broken connection or a status of 500 to 599. Or the endpoint
+ * returned a status that the specification of exports does not name, such as 302. Or exports may not go to the address of its URL. Or the endpoint was
+ * changed or deleted meanwhile: no call followed, and there may have been none. Or the `outcome` is `UNKNOWN`.
  */
 export type ExportFailed = ExportEnding & {
   readonly __typename?: 'ExportFailed';
@@ -1125,8 +1126,9 @@ export type Mutation = {
    */
   readonly reviewCompanies?: Maybe<ReviewCompaniesPayload>;
   /**
-   * Replaces the secret that signs the exports to an endpoint. For 24 hours, exports are signed with both the new and the old secret. Only an admin of the
-   * team may do this, otherwise the error is `FORBIDDEN`. Fails with `NOT_FOUND` if the team has no such endpoint. No upstream call.
+   * Replaces the secret that signs the exports to an endpoint. For 24 hours, exports are signed with both the new and the old secret, and with no earlier one:
+   * after a second call, the first secret signs nothing. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with `NOT_FOUND` if the
+   * team has no such endpoint. No upstream call.
    */
   readonly rotateExportEndpointSecret?: Maybe<RotateExportEndpointSecretPayload>;
   /**
@@ -1161,16 +1163,17 @@ export type Mutation = {
   /**
    * Sends events that are new or updated to an endpoint of the client's team, for 15 minutes: renew it before with `renewWatch`. The gateway reads with the credential
    * of this client, and keeps it, sealed, no longer than the lease lasts. Each delivery is a POST with `{ "watch", "cursor", "gap", "changes" }`, in order, signed as
-   * exports are. `changes` has one change, `{ "kind", "event" }` as `eventUpdates` sends it, without embeddings; none where it says only that there is a gap. Answer with
-   * status 200 to 299 once you have stored the cursor; any other answer gets the same delivery again, until the lease ends. A change that is sent again has the same
-   * `webhook-id`, also behind an earlier cursor: drop what has one that you know. It also ends when the service refuses
-   * the credential, when the client signs out or leaves its team, and when the endpoint is deleted. Fails with `NOT_FOUND` if the team has no such
-   * endpoint, and with `RATE_LIMITED` if it has 20 watches. No upstream call; the gateway then polls as for `eventUpdates`.
+   * exports are. `changes` has one change, `{ "kind", "event" }`; none where it says only that there is a gap. `event` has the members of `Event` but `nodeId`, and null,
+   * without an error, for the embedding and for each value that cannot be read. Answer with status 200 to 299 once you have stored the cursor; any other answer gets
+   * the same delivery again, until the lease ends. A change that is sent again has the same `webhook-id`, also behind an earlier cursor: drop what has one that you
+   * know. It also ends when the service refuses the credential, when the client signs out or leaves its team, and when the endpoint is deleted. Fails with `NOT_FOUND`
+   * if the team has no such endpoint, and with `RATE_LIMITED` if it has 20 watches. No upstream call; the gateway then polls as for `eventUpdates`.
    */
   readonly watchEvents?: Maybe<WatchEventsPayload>;
   /**
    * Sends the state of the jobs of a market to an endpoint of the client's team, now and after each change, until all jobs have ended: as `watchEvents` does, but each
-   * change is `{ "marketId", "phase", "finished", "jobs" }`, a whole state. No upstream call; the gateway then polls as for `jobProgress`.
+   * change is `{ "marketId", "phase", "finished", "unlisted", "jobs" }`, a whole state. `jobs` have the members of `Job` but `nodeId`; their `completion` follows from this
+   * state alone. No upstream call; the gateway then polls as for `jobProgress`.
    */
   readonly watchJob?: Maybe<WatchJobPayload>;
 };
@@ -1466,7 +1469,10 @@ export type Query = {
    * ended, it is null with the error `UNAUTHENTICATED`. No upstream call.
    */
   readonly viewer?: Maybe<Viewer>;
-  /** Watches of this client whose leases last. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call. */
+  /**
+   * Watches of this client whose leases last. Fails with `FORBIDDEN` if the client belongs to no team. It is never null: where it fails, the whole `data` of the
+   * response is null. No upstream call.
+   */
   readonly watches: ReadonlyArray<Watch>;
 };
 
@@ -1895,7 +1901,8 @@ export type Subscription = {
    * Progress of the jobs in one phase of a market. Sends the current state at once and then every change. Completes when all jobs have ended.
    *
    * The gateway polls the service, by default every 30 seconds, once for all clients with the same credential. If the
-   * service answers 401, 403 or 404, the subscription ends with that error. After any other failure, the gateway keeps polling.
+   * answer is an error with the code `UNAUTHENTICATED`, `FORBIDDEN`, `NOT_FOUND` or `BAD_USER_INPUT`, the subscription ends with it. After any other failure,
+   * the gateway keeps polling.
    */
   readonly jobProgress?: Maybe<JobProgress>;
 };

@@ -1,3 +1,4 @@
+import http.client
 import json
 import os
 import time
@@ -18,8 +19,9 @@ QUERY = """
 
 
 def ask(variables, attempts=4):
-    """Send one request; retry errors that may pass, with a delay that doubles each time."""
+    """Send one request; retry what may pass, with a delay that doubles each time unless the gateway says when."""
     for attempt in range(attempts):
+        wait = 2**attempt
         request = urllib.request.Request(
             os.environ["GATEWAY"] + "/graphql",
             data=json.dumps({"query": QUERY, "variables": variables}).encode(),
@@ -28,17 +30,23 @@ def ask(variables, attempts=4):
         try:
             with urllib.request.urlopen(request, timeout=40) as response:
                 answer = json.load(response)
+            errors = answer.get("errors", [])
+            if not errors:
+                return answer["data"]
+            problem = RuntimeError(errors)
+            if not all(error["extensions"].get("retryable") for error in errors):
+                raise problem
+            wait = max(error["extensions"].get("retryAfterSeconds", wait) for error in errors)
         except urllib.error.HTTPError as refused:
-            if refused.code not in (429, 502, 503, 504) or attempt == attempts - 1:
+            if refused.code not in (429, 502, 503, 504):
                 raise
-            time.sleep(float(refused.headers.get("retry-after", 2**attempt)))
-            continue
-        errors = answer.get("errors", [])
-        if not errors:
-            return answer["data"]
-        if attempt == attempts - 1 or not all(e["extensions"].get("retryable") for e in errors):
-            raise RuntimeError(errors)
-        time.sleep(2**attempt)
+            problem, wait = refused, float(refused.headers.get("retry-after", wait))
+        except (OSError, http.client.HTTPException) as lost:
+            # The connection was refused, broke or took too long.
+            problem = lost
+        if attempt == attempts - 1:
+            raise problem
+        time.sleep(wait)
 
 
 after, domains = None, []

@@ -1,13 +1,14 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, jest, test } from '@jest/globals';
 import { newSigningSecret, signatureHeaders } from '../../src/domains/exports/signing.js';
 import { startSandbox } from '../../src/sandbox/server.js';
-import { cleanups } from '../support/cleanups.js';
+import { cleanups, listening } from '../support/cleanups.js';
 import { freeAddress } from '../support/free-address.js';
 import { addressesOn, startGateway } from '../support/gateway.js';
 import { buildProgram } from '../support/program.js';
@@ -191,4 +192,25 @@ finally:
   running.stdout.on('data', chunk => (printed += chunk));
   const [code] = await once(running, 'close');
   expect([code, Number(printed)]).toEqual([1, expect.closeTo(300, -1)]);
+});
+
+test('companies.py asks again after a connection that broke, and after an error that may pass', async () => {
+  let asked = 0;
+  const companies = { totalCount: 1, nodes: [{ domain: 'one.example' }], pageInfo: { hasNextPage: false } };
+  const server = createServer((request, response) => {
+    asked += 1;
+    if (asked === 1) {
+      request.socket.destroy();
+      return;
+    }
+    const extensions = { code: 'RATE_LIMITED', retryable: true, retryAfterSeconds: 0 };
+    const busy = { data: { market: null }, errors: [{ message: 'Busy', extensions }] };
+    response.end(JSON.stringify(asked === 2 ? busy : { data: { market: { companies } } }));
+  });
+  const env = { ...process.env, GATEWAY: `http://127.0.0.1:${await listening(server)}`, API_KEY: 'key', MARKET: '3' };
+  const running = spawn('python3', ['examples/partners/companies.py'], { env, timeout: 60_000 });
+  let printed = '';
+  running.stdout.on('data', chunk => (printed += chunk));
+  const [code] = await once(running, 'close');
+  expect([code, printed, asked]).toEqual([0, 'all companies read\n', 3]);
 });

@@ -1329,7 +1329,7 @@ describe('an endpoint that takes nothing', () => {
       let failing = true;
       const endpoint = await startEndpoint((...call) => (failing ? answer : thanks)(...call));
       gateway = await gatewayWith({ LOG_LEVEL: 'warn' }, { seams: { log } });
-      const other = await gatewayWith();
+      const [other, third] = [await gatewayWith(), await gatewayWith()];
       await register(endpoint.url);
       expect(await failingSince()).toBeNull();
 
@@ -1337,6 +1337,8 @@ describe('an endpoint that takes nothing', () => {
       const { startedAt } = (await listed()).nodes[0];
       await send();
       expect([await failingSince(), await failingSince(other)]).toEqual([startedAt, startedAt]);
+      const seconds = (at: TestGateway) => counted(at.url, 'gateway_endpoint_failing_seconds');
+      await until(async () => (await seconds(gateway)) > 0 && (await seconds(other)) > 0);
       // As in the log, without a path or a query, which may be secret.
       const text = await (await fetch(`${gateway.url}/metrics`)).text();
       const series = new RegExp(
@@ -1350,9 +1352,13 @@ describe('an endpoint that takes nothing', () => {
 
       // The endpoint answers, and the team can see it.
       failing = false;
-      await send();
+      await send({}, admin, third);
       expect([await failingSince(), await failingSince(other)]).toEqual([null, null]);
-      expect(await counted(gateway.url, 'gateway_endpoint_failing_seconds')).toBe(0);
+      // The alert takes the smallest.
+      const shown = await (await fetch(`${third.url}/metrics`)).text();
+      expect(series.exec(shown)?.[0]).toMatch(/ 0$/);
+      await send();
+      expect(await seconds(gateway)).toBe(0);
     },
   );
 

@@ -61,9 +61,9 @@ function createMeters({ counter, counting, gauge, histogram, readGauge }: Metric
     this.reset();
     this.inc(linesLost);
   });
-  /** Since when endpoints have taken nothing. */
+  /** Since when endpoints have taken nothing; infinite where one that failed, perhaps of another gateway, has taken something again. */
   const failing = new LRUCache<string, number>({ max: maxFailing, ttl: failingMs });
-  const secondsOf = ([name, since]: readonly [string, number]) => [name, (timeNow() - since) / 1_000];
+  const secondsOf = ([name, since]: readonly [string, number]) => [name, Math.max(timeNow() - since, 0) / 1_000];
   const readFailing = () => Object.fromEntries([...failing.entries()].map(secondsOf));
   readGauge('gateway_endpoint_failing_seconds', readFailing, 'name');
   /** In seconds, by the label of the other clock, as long as it is known. */
@@ -190,8 +190,8 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     },
     listeners: (transport: Exclude<Transport, 'http'>, change: 1 | -1) => meters.listeners.inc({ transport }, change),
     exported: meters.exported,
-    endpointWorks(name: string) {
-      meters.failing.delete(name);
+    endpointWorks(name: string, hasFailed: boolean) {
+      if (hasFailed || meters.failing.has(name)) meters.failing.set(name, Number.POSITIVE_INFINITY);
       works(name);
     },
     /** An endpoint of a team did not take a call, nor any since a time. */

@@ -144,7 +144,7 @@ export class Sender {
     const { status, fault } = attempts.at(-1) ?? {};
     const words = `${host} does not take what is sent (attempts: ${attempts.length}, ${fault ?? `HTTP ${status}`})`;
     const endpoint = `Endpoint ${JSON.stringify(name)} of team ${loggedTeam(team)}`;
-    if (failedAt === null) telemetry.endpointWorks(endpoint);
+    if (failedAt === null) telemetry.endpointWorks(endpoint, failingSince !== null);
     else telemetry.endpointFails(endpoint, failingSince ?? failedAt, words);
   }
 

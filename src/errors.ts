@@ -122,7 +122,9 @@ export abstract class UpstreamError extends GatewayError {
     retryAfterSeconds = upstream?.retryAfterSeconds,
   ) {
     const fault = upstream && { upstream: { status: upstream.status, errorCode: upstream.errorCode }, retryable };
-    super(message, { ...fault, ...(argument !== undefined && { argument }) }, retryAfterSeconds);
+    // An error of the gateway itself says so only where it can pass.
+    const details = fault ?? (retryable ? { retryable } : {});
+    super(message, { ...details, ...(argument !== undefined && { argument }) }, retryAfterSeconds);
     this.upstream = upstream;
     this.argument = argument;
   }

@@ -82,7 +82,7 @@ describe('A credential that has much in memory', () => {
     const refused = await gateway.query(viewer);
     expect(refused.status).toBe(429);
     expect(refused.headers.get('retry-after')).toBe('1');
-    expect(refused.errors?.[0].extensions).toEqual({ code: 'RATE_LIMITED', retryAfterSeconds: 1 });
+    expect(refused.errors?.[0].extensions).toEqual({ code: 'RATE_LIMITED', retryAfterSeconds: 1, retryable: true });
     expect((await gateway.query(esgAnew(), {}, other)).errors).toBeUndefined();
     for (const listen of [overWebsocket, overSse]) {
       const { ended } = listen(gateway.url, { query: viewer });

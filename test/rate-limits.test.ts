@@ -46,7 +46,7 @@ describe('a client past its limit', () => {
     const { status, headers, errors, data } = await gateway.query(viewer);
     expect({ status, data }).toEqual({ status: 429, data: undefined });
     const wait = Number(headers.get('retry-after'));
-    const extensions = { code: 'RATE_LIMITED', retryAfterSeconds: wait };
+    const extensions = { code: 'RATE_LIMITED', retryAfterSeconds: wait, retryable: true };
     expect(errors).toEqual([{ message: expect.stringMatching(/^More than 3 requests/), extensions }]);
     expect(wait).toBeGreaterThan(0);
     expect(wait).toBeLessThanOrEqual(60);
@@ -195,7 +195,7 @@ describe('a client past its limit', () => {
         payload: [
           {
             message: expect.stringMatching(/^More than 3 requests/),
-            extensions: { code: 'RATE_LIMITED', retryAfterSeconds: expect.any(Number) },
+            extensions: { code: 'RATE_LIMITED', retryAfterSeconds: expect.any(Number), retryable: true },
           },
         ],
       });

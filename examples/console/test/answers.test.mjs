@@ -17,9 +17,21 @@ const changeData = change => {
   };
 };
 keepMessages();
-await page.routeWebSocket(/\/graphql$/, socket => {
-  socket.connectToServer().onMessage(message => socket.send(relay(message)));
+let socket;
+await page.routeWebSocket(/\/graphql$/, opened => {
+  socket = opened;
+  opened.connectToServer().onMessage(message => opened.send(relay(message)));
 });
+/** In the place of the next message of a kind, its subscription gets an error that may pass. */
+const refuseOnce = isOne => {
+  relay = message => {
+    const frame = JSON.parse(message);
+    if (!isOne(frame)) return message;
+    keepMessages();
+    const extensions = { code: 'RATE_LIMITED', retryAfterSeconds: 1, retryable: true };
+    return JSON.stringify({ id: frame.id, type: 'error', payload: [{ message: 'Too much', extensions }] });
+  };
+};
 await page.goto(on.origin);
 await on.signIn();
 
@@ -233,6 +245,46 @@ check('a refusal of the gateway says why, and only the page of a proxy that ther
   await alert.getByText('There is no connection').waitFor();
 });
 
+check('a subscription begins again after an error that may pass, and says meanwhile that it is not live', async t => {
+  t.after(keepMessages);
+  const badge = page.locator('header [role=status]');
+  await openMonitor();
+  refuseOnce(({ payload }) => payload?.data?.eventUpdates);
+  const { title } = post(`Refused at first ${Date.now()}`);
+  await badge.filter({ hasText: 'Reconnecting' }).waitFor();
+  await page.getByRole('button', { name: title }).waitFor();
+  await badge.filter({ hasText: 'Live' }).waitFor();
+  // A bug of the gateway, after which graphql-ws gives up.
+  await socket.close({ code: 4500 });
+  const later = post(`After a bug ${Date.now()}`);
+  await page.getByRole('button', { name: later.title }).waitFor();
+
+  refuseOnce(({ payload }) => payload?.data?.jobProgress);
+  await page.goto(`${on.origin}/markets/4`);
+  await badge.filter({ hasText: 'Reconnecting' }).waitFor();
+  await page.getByRole('heading', { name: /^Review of / }).waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+  await badge.filter({ hasText: 'Live' }).waitFor();
+});
+
+check('an export whose progress is refused at first is followed to its end', async t => {
+  const running = { ...unknownExport(), outcome: 'RUNNING', result: null };
+  await answerExports(t, running);
+  t.after(keepMessages);
+  const ended = { ...running, outcome: 'FAILED', result: { __typename: 'ExportFailed', message: 'It is over' } };
+  const isItsEnd = ({ type }) => type === 'error';
+  refuseOnce(isItsEnd);
+  await page.goto(`${on.origin}/exports`);
+  await page.locator('header [role=status]').filter({ hasText: 'Reconnecting' }).waitFor();
+  // The gateway does not know it: in the place of what it says of that comes the end.
+  relay = message => {
+    const frame = JSON.parse(message);
+    if (!isItsEnd(frame)) return message;
+    return JSON.stringify({ id: frame.id, type: 'next', payload: { data: { exportProgress: ended } } });
+  };
+  await page.locator('summary').getByText('It is over').waitFor();
+});
+
 check('a market whose number of companies is unknown can be reviewed and published', async t => {
   await answer(t, 'Market', ({ data: { market } }) => ({ data: { market: { ...market, companyCount: null } } }));
   await page.goto(`${on.origin}/markets/4`);
@@ -242,9 +294,10 @@ check('a market whose number of companies is unknown can be reviewed and publish
     assert.equal(await page.getByRole('button', { name, exact: true }).isEnabled(), true);
 });
 
-check('an export whose response is not known does not wait for it', async t => {
+/** An export of which only the gateway of the test knows. */
+function unknownExport() {
   const startedAt = new Date().toISOString();
-  const node = {
+  return {
     __typename: 'Export',
     id: 'test',
     startedAt,
@@ -261,9 +314,15 @@ check('an export whose response is not known does not wait for it', async t => {
     ],
     result: { __typename: 'ExportFailed', message: 'The gateway was ended' },
   };
-  await answer(t, 'Exports', ({ data: { exports } }) => ({
+}
+
+const answerExports = (t, node) =>
+  answer(t, 'Exports', ({ data: { exports } }) => ({
     data: { exports: { ...exports, totalCount: 1, edges: [{ __typename: 'ExportEdge', node }] } },
   }));
+
+check('an export whose response is not known does not wait for it', async t => {
+  await answerExports(t, unknownExport());
   await page.goto(`${on.origin}/exports`);
   await page.locator('summary').getByText('Possibly delivered').click();
   await page.getByText('Whether it was answered is not known').waitFor();

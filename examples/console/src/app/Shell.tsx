@@ -1,7 +1,7 @@
 import { useReactiveVar } from '@apollo/client/react';
 import { Link, Outlet } from '@tanstack/react-router';
 import { oldOperations } from '../graphql/links';
-import { type Connection, connection } from '../graphql/socket';
+import { type Connection, useConnection } from '../graphql/socket';
 import { useRenewal } from '../monitor/keptWatches';
 import { formatSpan, Heading, useNow } from '../ui';
 import { Account, SignInButton } from './Account';
@@ -52,7 +52,7 @@ const WORDS: Record<Exclude<Connection, 'idle'>, string> = {
 
 /** Whether live updates arrive, and, while the service does not respond, how old the data is: the gateway says so. Nothing if the screen has no updates. */
 function ConnectionBadge() {
-  const state = useReactiveVar(connection);
+  const state = useConnection();
   const old = useReactiveVar(oldOperations);
   const now = useNow(old.size > 0);
   if (old.size > 0)

@@ -1,7 +1,7 @@
-import { useReactiveVar, useSubscription } from '@apollo/client/react';
+import { useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { JobPhase } from '../gql/graphql';
-import { connection } from '../graphql/socket';
+import { useConnection } from '../graphql/socket';
 import { formatSpan, Problems, useNow, words } from '../ui';
 import styles from './Discover.module.css';
 
@@ -37,7 +37,7 @@ export function useJobs(marketId: string, phase: JobPhase, onFinished: () => voi
 
 /** A line for each job. Nothing if there are none. */
 export function Jobs({ state, error }: Pick<ReturnType<typeof useJobs>, 'state' | 'error'>) {
-  const isLive = useReactiveVar(connection) === 'live';
+  const isLive = useConnection() === 'live';
   const now = useNow(state?.finished === false);
   const remaining = state?.estimatedEndAt && Date.parse(state.estimatedEndAt) - now;
   return (

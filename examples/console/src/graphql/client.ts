@@ -4,8 +4,8 @@ import { RemoveTypenameFromVariablesLink } from '@apollo/client/link/remove-type
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { cache } from './cache';
 import { isRetryable, RETRY_MS } from './errors';
-import { http, oldOperations, outlivesSession, resumes, trustedDocuments } from './links';
-import { socket } from './socket';
+import { http, oldOperations, resumes, trustedDocuments } from './links';
+import { beginsAgain, socket } from './socket';
 
 const isSubscription = ({ operationType }: ApolloLink.Operation) => operationType === 'subscription';
 
@@ -18,7 +18,7 @@ export const client = new ApolloClient({
   link: ApolloLink.from([
     new RemoveTypenameFromVariablesLink(),
     trustedDocuments,
-    ApolloLink.split(isSubscription, ApolloLink.from([outlivesSession, resumes, new GraphQLWsLink(socket)]), http),
+    ApolloLink.split(isSubscription, ApolloLink.from([beginsAgain, resumes, new GraphQLWsLink(socket)]), http),
   ]),
   // A part of a page that failed is null, and the rest is there: keep both the data and the errors.
   defaultOptions: {

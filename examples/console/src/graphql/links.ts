@@ -1,8 +1,6 @@
 import { ApolloLink, HttpLink, makeVar, ServerError } from '@apollo/client';
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries';
-import { RetryLink } from '@apollo/client/link/retry';
 import { catchError, map, of } from 'rxjs';
-import { hasCode } from './errors';
 
 /** In a built page, sends the hash of a document instead of its text, for a gateway that executes only trusted documents. */
 export const trustedDocuments = import.meta.env.PROD
@@ -46,16 +44,6 @@ const sessionEnds = eachResult(result => {
   const errors = 'errors' in result ? (result.errors ?? []) : [];
   if (errors.some(({ extensions }) => extensions?.code === 'UNAUTHENTICATED')) sessionEnded(true);
   return result;
-});
-
-/** Subscribes again once the user is signed in again. */
-export const outlivesSession = new RetryLink({
-  delay: { initial: 0 },
-  attempts(_, __, error) {
-    if (hasCode(error, 'UNAUTHENTICATED')) sessionEnded(true);
-    if (!sessionEnded()) return false;
-    return new Promise(resolve => sessionEnded.onNextChange(() => resolve(true)));
-  },
 });
 
 /** When the operations that get only older data, because the service does not respond, had newer data, or if they had none, when the page was loaded. */

@@ -1,5 +1,8 @@
-import { makeVar } from '@apollo/client';
+import { ApolloLink, makeVar } from '@apollo/client';
+import { useReactiveVar } from '@apollo/client/react';
 import { createClient } from 'graphql-ws';
+import { finalize, retry, timer } from 'rxjs';
+import { errorsIn, hasCode, isRetryable } from './errors';
 import { sessionEnded } from './links';
 
 /** Close codes after which a new attempt is of no use: no valid session, and an origin that may not use the cookie. */
@@ -8,8 +11,15 @@ const REFUSED = [UNAUTHORIZED, 4403];
 
 export type Connection = 'idle' | 'connecting' | 'live' | 'reconnecting' | 'refused';
 
-/** State of the WebSocket, for the badge. */
-export const connection = makeVar<Connection>('idle');
+/** State of the WebSocket, and how many subscriptions wait until they begin again. */
+const connection = makeVar<Connection>('idle');
+const waiting = makeVar(0);
+
+/** Whether live updates come, for the badge. */
+export function useConnection(): Connection {
+  const state = useReactiveVar(connection);
+  return useReactiveVar(waiting) > 0 ? 'reconnecting' : state;
+}
 
 let silence: ReturnType<typeof setTimeout> | undefined;
 /** Whether the cookie has just changed: then the next attempt does not wait, however many have failed. */
@@ -27,7 +37,7 @@ export const socket = createClient({
   retryAttempts: Number.POSITIVE_INFINITY,
   shouldRetry: problem => !REFUSED.includes(closeCode(problem)),
   retryWait: async retries => {
-    if (!isNewSession) await restOrOnline(Math.min(500 * 2 ** retries, 15_000) * (0.5 + Math.random() / 2));
+    if (!isNewSession) await restOrOnline(growing(retries));
     isNewSession = false;
   },
   keepAlive: 5_000,
@@ -51,6 +61,23 @@ export const socket = createClient({
   },
 });
 
+/** Begins a subscription again after what may pass, such as too many requests, and, if the session has ended, once the user is signed in again. */
+export const beginsAgain = new ApolloLink((operation, forward) =>
+  forward(operation).pipe(
+    retry({
+      resetOnSuccess: true,
+      delay(error, failures) {
+        if (hasCode(error, 'UNAUTHENTICATED')) sessionEnded(true);
+        if (sessionEnded()) return new Promise(resolve => sessionEnded.onNextChange(resolve));
+        if (connection() === 'refused' || !isRetryable(error)) throw error;
+        const seconds = Math.max(0, ...errorsIn(error).map(({ retryAfterSeconds = 0 }) => retryAfterSeconds));
+        waiting(waiting() + 1);
+        return timer(seconds * 1_000 + growing(failures)).pipe(finalize(() => waiting(waiting() - 1)));
+      },
+    }),
+  ),
+);
+
 /** Connects again at once, with the new cookie. */
 export function reconnect(): void {
   isNewSession = true;
@@ -59,6 +86,11 @@ export function reconnect(): void {
 
 function closeCode(problem: unknown): number {
   return problem instanceof CloseEvent ? problem.code : 0;
+}
+
+/** A wait in milliseconds that is longer after each failure, and another one in each page. */
+function growing(failures: number): number {
+  return Math.min(500 * 2 ** failures, 15_000) * (0.5 + Math.random() / 2);
 }
 
 /** Waits, or until the browser says that the network is back. */

@@ -1,7 +1,7 @@
 import { useQuery, useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { EventFilter, EventUpdateKind } from '../gql/graphql';
-import { isRetryable, RETRY_MS } from '../graphql/errors';
+import { RETRY_MS } from '../graphql/errors';
 import type { Row } from './EventRow';
 
 const EventUpdatesDocument = graphql(`
@@ -28,7 +28,7 @@ export function useEventUpdates(
   { onEvent, onGap }: { onEvent: (event: Row, kind: EventUpdateKind | null) => void; onGap: () => void },
 ) {
   useQuery(EventServiceDocument, { variables: { filter }, fetchPolicy: 'no-cache', pollInterval: RETRY_MS });
-  const { restart } = useSubscription(EventUpdatesDocument, {
+  useSubscription(EventUpdatesDocument, {
     variables: { filter, after },
     skip: after === undefined,
     ignoreResults: true,
@@ -36,9 +36,6 @@ export function useEventUpdates(
       const update = data?.eventUpdates;
       if (update?.gap) onGap();
       if (update?.event) onEvent(update.event, update.kind);
-    },
-    onError(error) {
-      if (isRetryable(error)) setTimeout(restart, 5_000);
     },
   });
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { getIntrospectionQuery, getOperationAST, Kind, OperationTypeNode, parse, validate } from 'graphql';
+import { getIntrospectionQuery, getOperationAST, Kind, OperationTypeNode, parse, Source, validate } from 'graphql';
 import { cleanups } from './support/cleanups.js';
 import { collectGarbage } from './support/collect-garbage.js';
 import { executePlanned, executeWithGraphqlJs, runs, schema, withoutStacks } from './support/compare-executors.js';
@@ -33,6 +33,47 @@ test('executes every query of this project as graphql-js does', async () => {
 test('plans an operation beside one with variables of its own', async () => {
   const text = 'query A { viewer { team } } query B($x: Boolean!) { viewer { team @include(if: $x) } }';
   expect(await runs(text, 'A', 3, text)).toBe(3);
+});
+
+test('takes no plan of other conditions where texts of the variables look like them', async () => {
+  const fields = 'a: __type(name: $x) { name } b: __typename @include(if: $y) c: __type(name: $z) { name }';
+  const document = parse(`
+    query B($x: Boolean!, $y: Boolean!, $z: Boolean!) { ${['x', 'y', 'z'].map(name => `__typename @skip(if: $${name})`).join(' ')} }
+    query A($x: String!, $y: Boolean!, $z: String!) { ${fields} }`);
+  const answer = (variables: object) =>
+    executePlanned({ document, operationName: 'A', variables: { ...variables }, context: {} });
+  const unknown = { a: null, c: null };
+  expect(await answer({ x: 'p,true', y: false, z: 'q' })).toEqual({ data: unknown });
+  expect(await answer({ x: 'p', y: true, z: 'false,q' })).toEqual({ data: { ...unknown, b: 'Query' } });
+});
+
+test('keeps no text of a document that nobody uses any more', async () => {
+  const text = 'query A { __typename } query B { events(filter: { alertTypes: ["10"] }) { totalCount } }';
+  const sources: WeakRef<Source>[] = [];
+  for (let number = 0; number < 50; number += 1) {
+    const source = new Source(`${text} # ${number}`);
+    sources.push(new WeakRef(source));
+    await executePlanned({ document: parse(source), operationName: 'A', variables: {}, context: {} });
+  }
+  await nextTurn();
+  collectGarbage();
+  // The last one may still be on the stack.
+  expect(sources.filter(source => source.deref() !== undefined).length).toBeLessThan(3);
+});
+
+test('keeps no texts of variables', async () => {
+  const document = parse(`query A($x: String!) { __type(name: $x) { name } }
+    query B($x: Boolean!) { __typename @include(if: $x) }`);
+  const megabytes = 40;
+  const execute = (letter: string) =>
+    executePlanned({ document, operationName: 'A', variables: { x: letter.repeat(1_000_000) }, context: {} });
+  await execute('_');
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  for (let number = 0; number < megabytes; number += 1) await execute(String.fromCharCode(97 + number));
+  await nextTurn();
+  collectGarbage();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan((megabytes / 4) * 1_000_000);
 });
 
 test('leaves no unhandled rejection when a list fails while its other items are pending', async () => {

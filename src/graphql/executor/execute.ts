@@ -42,12 +42,17 @@ const maxCachedFields = 20_000;
  * variable that is null.
  */
 export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
-  /** By one operation of a document, and what is left out of it. */
-  const plans = new LRUCache<string, OperationPlan>({ maxSize: maxCachedFields, sizeCalculation: ({ size }) => size });
   let lastNumber = 0;
+  /** With its plans, by one operation and what is left out of it: they keep the whole document, so they live only as long as it does. */
   const partsOf = oncePerValue((document: DocumentNode) => {
     lastNumber += 1;
-    return { number: lastNumber, ...fragmentsAndConditions(document) };
+    const plans = new Map<string, OperationPlan>();
+    return { number: lastNumber, plans, weakPlans: new WeakRef(plans), ...fragmentsAndConditions(document) };
+  });
+  /** Where the plans are that were used last, of all documents. */
+  const cached = new LRUCache<string, WeakRef<Map<string, OperationPlan>>>({
+    maxSize: maxCachedFields,
+    dispose: (plans, key) => plans.deref()?.delete(key),
   });
 
   return given => {
@@ -57,17 +62,18 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     const definitions = operation.variableDefinitions ?? [];
     const { coerced: variables } = getVariableValues(schema, definitions, given.variables ?? {}, { maxErrors: 1 });
     if (variables === undefined) return undefined;
-    const parts = partsOf(document);
-    const { fragments, conditions, hasDefer } = parts;
+    const { number, plans, weakPlans, fragments, conditions, hasDefer } = partsOf(document);
     const values = conditions.map(name => variables[name]);
-    // Another operation of the document may have a variable that this one does not.
     if (values.includes(null)) return undefined;
 
     const isDeferred = defers && hasDefer;
-    const key = `${parts.number} ${operation.name?.value} ${isDeferred} ${values}`;
+    // Another operation of the document may have a variable that this one does not, or that has another type here.
+    const conditionValues = values.map(value => (typeof value === 'boolean' ? value : undefined));
+    const key = `${number} ${operation.name?.value} ${isDeferred} ${conditionValues}`;
     const plan = () => planOperation({ schema, fragments, operation, variables }, isDeferred);
     return andThen(plans.get(key) ?? runYielding(client, plan), planned => {
-      plans.set(key, planned);
+      cached.set(key, weakPlans, { size: planned.size });
+      if (cached.has(key)) plans.set(key, planned);
       const input = { schema, fragments, operation, variables, context, turn, counted, errors: { left: maxErrors } };
       return andThen(runPlan(planned.root, input, rootValue), ({ deferred, whole }) =>
         deferred.length === 0 ? whole : withLaterParts(whole, deferred, input),

@@ -48,6 +48,10 @@ const bodies = {
   esg: JSON.stringify({ data: companies.map(({ domain }) => ({ domain, score: 1, parts: { air: 1, water: 2 } })) }),
 };
 
+/** The filter of a list that holds what was updated last, and nothing at first. */
+const updatesOnly = 'updates';
+let updated: readonly object[] = [];
+
 let service: StubService;
 let gateway: Running;
 let inspector: Inspector;
@@ -62,7 +66,13 @@ beforeAll(async () => {
     if (family === 'observation')
       return reply(response, 200, { data: { _id: pathname.split('/').at(-1), title: 'News' } });
     const size = Number(searchParams.get('pageSize'));
-    const meta = { totalItems: 100, totalPages: 1, currentPage: Number(searchParams.get('page')), pageSize: size };
+    const page = Number(searchParams.get('page'));
+    if (searchParams.get('alertType') === updatesOnly) {
+      const pageOf = (list: readonly object[]) => list.slice((page - 1) * size, page * size);
+      const meta = { totalItems: updated.length, totalPages: 20, currentPage: page, pageSize: size };
+      return reply(response, 200, { meta, data: pageOf(updated) });
+    }
+    const meta = { totalItems: 100, totalPages: 1, currentPage: page, pageSize: size };
     return reply(response, 200, family === 'events' ? { meta, data: events.slice(0, size) } : { data: [] });
   });
   const [base, api, dev] = ['', '/api', '/dev'].map(path => `${service.origin}${path}`);
@@ -254,6 +264,32 @@ const queries: readonly (readonly [string, (count: number) => string])[] = [
 
 test.each(queries)('%s do not block the event loop, however many there are', async (_, query) => {
   for (const count of [1, 20, 50, 98]) await expectShort(query(count));
+});
+
+test.each([1, 3, 18])('the cursors of many updates do not block the event loop, under %s names', async aliases => {
+  const filter = `filter: { alertTypes: ["${updatesOnly}"] }`;
+  updated = [];
+  const { cursor } = (await send(`{ eventChanges(${filter}) { cursor } }`)).data.eventChanges;
+  const now = Date.now();
+  updated = numbered(2_000, index => ({ _id: `u-${index}`, lastUpdated: new Date(now - index * 10).toISOString() }));
+  const cursors = repeated(aliases, i => `c${i}: cursor`);
+  const { data, errors } = await expectShort(
+    `{ eventChanges(${filter}, after: "${cursor}", first: 1000) { nodes { ${cursors} } } }`,
+  );
+  if (aliases < 4) expect(data.eventChanges.nodes).toHaveLength(1_000);
+  else expect(errors).toMatchObject([{ extensions: { code: 'QUERY_TOO_COMPLEX' } }]);
+});
+
+test('the impact on many long names does not block the event loop', async () => {
+  // As parameters of a URL, they have 7,000 characters at most.
+  const names = repeated(100, i => `"${`N${i}`.padEnd(66, 'm')}"`);
+  const page = (inside: string) => `{ events(first: 100, filter: { impactedEntities: [${names}] }) { ${inside} } }`;
+  for (const inside of [
+    `edges { ${repeated(98, i => `i${i}: impact { severity }`)} }`,
+    repeated(97, i => `e${i}: edges { impact { severity } }`),
+  ]) {
+    expect((await expectShort(page(inside))).errors).toBeUndefined();
+  }
 });
 
 test.each([

@@ -13,7 +13,7 @@ import { dayMs, iso } from '../../lib/time.js';
 import type { EventQuery, EventsClient } from './client.js';
 import { type CompanyEventsRequest, plain, type ReadPage, readCompanyEvents, withNames } from './company-events.js';
 import { type Event, type EventExtras, type EventPage, updatedAt } from './model.js';
-import { readNewest, readStatistics } from './statistics.js';
+import { type ReadEvents, readNewest, readPages, readStatistics } from './statistics.js';
 import { endFor, startOfDay } from './tail.js';
 import { commonPosition, cursorBehind, updatesListId } from './updates-cursor.js';
 
@@ -27,6 +27,11 @@ export function createEventsLoaders(
   const page: ReadPage = async (query, number, pageSize, extras) =>
     reader.read(client.page(query, number, pageSize, extras));
   const plainPage = (query: EventQuery, number: number, pageSize: number) => page(query, number, pageSize, noExtras);
+  const searches: SearchReads = {
+    page,
+    readAgain: (query, number, pageSize) => reader.readAgain(client.page(query, number, pageSize, noExtras)),
+    wasCalled: (query, number, pageSize) => reader.wasCalled(client.page(query, number, pageSize, noExtras)),
+  };
   const withCursor = (query: EventQuery, { position, ...page }: EventPage) => ({
     ...page,
     /** Undefined if the position is not wanted. */
@@ -82,7 +87,7 @@ export function createEventsLoaders(
     }),
     /** Finds an event in the list (see `findEvent`). */
     event: (id: string, since: string | undefined, vectors: boolean) =>
-      findEvent(id, since, vectors, statisticsLimit, page),
+      findEvent(id, since, vectors, statisticsLimit, searches),
     /** @param vectors whether its embedding is selected. */
     observation: (id: string, vectors: boolean) => reader.read(client.observation(id, vectors)),
     /** The first events of one company. Equal requests in the same tick share calls. */
@@ -95,18 +100,28 @@ export function createEventsLoaders(
   };
 }
 
+/** How an event is searched for. */
+interface SearchReads {
+  readonly page: ReadPage;
+  /** Past the cache. */
+  readonly readAgain: ReadEvents;
+  /** Whether a page took a call of its own. */
+  wasCalled(query: EventQuery, page: number, pageSize: number): boolean;
+}
+
 /**
- * Finds an event in the list.
+ * Finds an event in the list. If it is not there, but not every event was, the list changed while it was read, or a part of it was cached: it is then read
+ * once more, as far as the calls that `@cost` states allow.
  * @param since when it was last updated, as far as that is known.
  * @param vectors whether its embedding is selected.
- * @throws NotFound
+ * @throws NotFound, and UpstreamUnavailable if it may be among the events that were not seen.
  */
 async function findEvent(
   id: string,
   since: string | undefined,
   vectors: boolean,
   limit: number,
-  page: ReadPage,
+  { page, readAgain, wasCalled }: SearchReads,
 ): Promise<Event> {
   const isIt = (event: Event | LeftOut): event is Event => !isLeftOut(event) && event.id === id;
   const findOn = async (query: EventQuery, number: number) =>
@@ -117,14 +132,31 @@ async function findEvent(
   // Of the whole day, so that equal searches share their calls.
   const now = timeNow();
   const from = since ?? iso(startOfDay(now) - searchedDays * dayMs);
+  const searched: Parameters<ReadEvents>[] = [];
   let findAgain: (() => Promise<Event | undefined>) | undefined;
   const search = async (query: EventQuery, number: number, pageSize: number) => {
+    searched.push([query, number, pageSize]);
     const read = await page(query, number, pageSize, noExtras);
     if (pageSize === maxPageSize && read.events.some(isIt)) findAgain = () => findOn(query, number);
     return read;
   };
-  const { events } = await readNewest({ ...anyScore, from, to: iso(endFor(now)) }, limit, search);
-  const found = events.find(isIt);
+  const all = await readNewest({ ...anyScore, from, to: iso(endFor(now)) }, limit, search);
+  let { missing } = all;
+  let found = all.events.find(isIt);
+  if (found === undefined && missing !== 0) {
+    const calls = searched.filter(read => wasCalled(...read)).length;
+    const callsLeft = callsToFindNewest + Math.ceil(limit / maxPageSize) - calls;
+    // By then, the list may have grown.
+    if (callsLeft * maxPageSize >= Math.min(all.total + maxPageSize, limit)) {
+      const again = await readPages(all.query, limit, readAgain);
+      found = again.events.find(isIt);
+      // What two reads miss alike is how the list is.
+      missing = again.missing === all.missing ? 0 : again.missing;
+    }
+  }
+  if (found === undefined && missing !== 0) {
+    throw new UpstreamUnavailable('The list of events changed while it was searched; try again');
+  }
   if (found === undefined) {
     throw new NotFound(
       since === undefined
@@ -161,6 +193,8 @@ const namesOn = oncePerValue(({ events }: EventPage) => {
 });
 
 const noExtras: EventExtras = { vectors: false, position: false };
+/** A search takes so many calls besides its pages, as in `@cost`, which adds two for the embedding. */
+const callsToFindNewest = 21;
 /** An event is searched for whatever its scores. The defaults of the service would hide some. */
 const anyScore = { minLikelihood: 0, maxLikelihood: 3, minSeverity: 0, maxSeverity: 3 };
 /** How far back an event is searched for of which only the identifier is known. */

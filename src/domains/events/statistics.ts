@@ -11,7 +11,7 @@ import { type EventQuery, endOf, startOf } from './client.js';
 import { type Event, type EventPage, highestScore, newestVersions } from './model.js';
 import { divide } from './tail.js';
 
-type ReadEvents = (query: EventQuery, page: number, pageSize: number) => Promise<EventPage>;
+export type ReadEvents = (query: EventQuery, page: number, pageSize: number) => Promise<EventPage>;
 
 /** A range of `lastUpdated`, in milliseconds since 1970, both ends inclusive. */
 interface UpdateRange {
@@ -46,14 +46,13 @@ export async function readStatistics(query: EventQuery, interval: EventInterval,
 
 /** Reads the events that a query selects, each once; of more than `limit`, the newest. `total` is how many it selects. */
 export async function readNewest(query: EventQuery, limit: number, read: ReadEvents) {
-  const first = await read(query, 1, maxPageSize);
-  if (first.totalItems <= limit) {
-    const { events, totalItems } = await readRest(query, first, limit, read);
-    return { events, total: Math.max(first.totalItems, totalItems) };
+  const { totalItems } = await read(query, 1, maxPageSize);
+  if (totalItems <= limit) {
+    const all = await readPages(query, limit, read);
+    return { ...all, total: Math.max(totalItems, all.total) };
   }
   const newest = await newestOf(query, rangeOf(query, timeNow()), limit, read);
-  const { events } = await readRest(newest, await read(newest, 1, maxPageSize), limit, read);
-  return { events, total: first.totalItems };
+  return { ...(await readPages(newest, limit, read)), total: totalItems };
 }
 
 /** The range that a query selects, with the service's defaults (docs/upstream-api.md: GET events). @param now milliseconds since 1970. */
@@ -84,11 +83,20 @@ async function newestOf(
   return queryFrom(count === 0 ? low : high);
 }
 
-/** Reads the pages after the first one, and each event once: the list may change between two calls. */
-async function readRest(query: EventQuery, first: EventPage, limit: number, read: ReadEvents) {
+/**
+ * Reads all pages of a query that selects at most `limit` events, and each event once: the list may change between two calls.
+ * @returns `missing`: how many events were not on any page, unreadable ones apart; NaN if the length of the list changed meanwhile.
+ */
+export async function readPages(query: EventQuery, limit: number, read: ReadEvents) {
+  const first = await read(query, 1, maxPageSize);
   const pages = [first, ...(await readOthers(first, page => read(query, page, maxPageSize), limit))];
-  const events = newestVersions(pages.flatMap(page => present(page.events)));
-  return { events: events.slice(0, limit), totalItems: pages.at(-1)?.totalItems ?? 0 };
+  const listed = pages.flatMap(page => page.events);
+  const readable = present(listed);
+  const events = newestVersions(readable);
+  const total = pages.at(-1)?.totalItems ?? 0;
+  const isStable = pages.every(({ totalItems }) => totalItems === total);
+  const missing = Math.max(Math.min(total, limit) - events.length - (listed.length - readable.length), 0);
+  return { query, events: events.slice(0, limit), total, missing: isStable ? missing : Number.NaN };
 }
 
 function statisticsOf(events: readonly Event[], total: number, interval: EventInterval, range: UpdateRange) {

@@ -337,6 +337,53 @@ describe('What clients send', () => {
     await until(async () => (await held()) === 0);
   });
 
+  test('and does not finish, from however many networks, turns away no accepted client and no other network', async () => {
+    gateway = await startGateway({
+      env: { UPSTREAM_BASE_URL: service.origin, TRUST_PROXY: '127.0.0.1' },
+      seams: { memory: { ...bytes, perOwner: 10 * mebibyte } },
+    });
+    await beAccepted();
+    const from = (address: string) => ({ 'x-forwarded-for': address });
+    const stalled = ['2001:db8:0:1::1', '2001:db8:0:2::1'].flatMap(address =>
+      Array.from({ length: 20 }, (_, key) => {
+        const headOf = head(key).replace('\r\n\r\n', `\r\nx-forwarded-for: ${address}\r\n\r\n`);
+        return rawConnection(gateway.url, headOf + ' '.repeat(1_000_000));
+      }),
+    );
+    // Each is refused, or holds what it has sent.
+    await until(async () => {
+      const refused = stalled.filter(client => client.statuses()[0] === 429).length;
+      return (await held()) === (stalled.length - refused) * 1_000_000;
+    });
+    expect(await held()).toBeLessThanOrEqual(10 * mebibyte);
+    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
+    const large = `${viewer}${' '.repeat(20_000)}`;
+    const ask = async (query: string, headers: Record<string, string>) =>
+      (await gateway.query(query, {}, headers)).status;
+    expect(await ask(esgAnew(), { ...demoHeaders, ...from('2001:db8:0:1::1') })).toBe(200);
+    expect(await ask(large, { ...demoHeaders, ...from('2001:db8:0:1::1') })).toBe(200);
+    expect(await ask(large, { ...other, ...from('2001:db8:0:3::1') })).toBe(200);
+    for (const { socket } of stalled) socket.resetAndDestroy();
+    await until(async () => (await held()) === 0);
+  });
+
+  test('counts for an accepted credential by itself, at whatever address', async () => {
+    await start(bytes);
+    await beAccepted();
+    const accepted = head(0).replace('key-0', demoHeaders['x-api-key']);
+    const clients = Array.from({ length: 10 }, () => rawConnection(gateway.url, accepted + ' '.repeat(20_000)));
+    await until(async () => (await held()) === 200_000);
+    for (const { socket } of clients) socket.write(' '.repeat(980_000));
+    await until(() => clients.filter(client => client.statuses()[0] === 429).length === 5);
+    const refused = clients.find(client => client.statuses().length > 0);
+    expect(refused?.received()).toMatch(/Too many large requests are being sent with this credential/);
+    const before = await held();
+    const stranger = rawConnection(gateway.url, head(1) + ' '.repeat(1_000_000));
+    await until(async () => (await held()) === before + 1_000_000);
+    for (const { socket } of [...clients, stranger]) socket.resetAndDestroy();
+    await until(async () => (await held()) === 0);
+  });
+
   test('takes little more memory than its bytes where it comes in very many small chunks', async () => {
     await start(bytes);
     const small = head(0).replace('content-length: 1000001', 'transfer-encoding: chunked');

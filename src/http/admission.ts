@@ -197,7 +197,7 @@ function createExecutionLimit({ concurrency, budget }: RequestAdmissionDeps, she
   return { beginOperation, executionStage };
 }
 
-/** Counts what a body takes of its network's memory while it arrives, until the response has ended. @param onEnd is called with a whole one. */
+/** Counts what a body takes of its client's memory while it arrives, until the response has ended. @param onEnd is called with a whole one. */
 function watchBody(state: RequestState, budget: MemoryBudget, onEnd: (state: RequestState) => void): BodyWatch {
   const length = Number(state.request.headers['content-length']);
   return {
@@ -205,14 +205,15 @@ function watchBody(state: RequestState, budget: MemoryBudget, onEnd: (state: Req
       // Of a request in flight, a small one that is whole, as most are at once.
       if (state.path !== streamPath && bytes < countThreshold && bytes >= length) return;
       if (state.bodyClaim === undefined) {
-        state.bodyClaim = budget.claim({ address: state.address });
+        state.bodyClaim = budget.claim(state);
         state.whenClosed(() => state.bodyClaim?.release());
       }
       try {
         state.bodyClaim.reserve(bytes);
       } catch (error) {
         if (!(error instanceof RateLimited)) throw error;
-        const message = 'Too many large requests are being sent from this address; try again in a moment';
+        const sender = budget.ownerOf(state) === state.scope ? 'with this credential' : 'from this address';
+        const message = `Too many large requests are being sent ${sender}; try again in a moment`;
         throw new RateLimited(message, undefined, 1);
       }
     },

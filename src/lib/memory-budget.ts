@@ -5,7 +5,7 @@ import { heapLimit } from './heap.js';
 import { networkOf } from './network.js';
 import { oncePerValue } from './run.js';
 
-/** How many bytes may be held at a time: by the whole process, by one owner, and by one response. */
+/** How many bytes may be held at a time: by all credentials, by one owner, and by one response. */
 export interface MemoryBounds {
   readonly total: number;
   readonly perOwner: number;
@@ -13,6 +13,8 @@ export interface MemoryBounds {
 }
 
 const mebibyte = 1024 * 1024;
+/** What all networks may hold together, besides what credentials hold and as a share of what those may. */
+const networkShare = 0.5;
 /** Above this share of its limit, an owner or the process starts nothing new, because running operations need the rest. */
 const nearlyFull = 0.75;
 /** The same of V8's heap, which is full before a garbage collection. One that is full in two samples in a row stays full. */
@@ -35,6 +37,9 @@ export interface MemoryClient {
   /** Undefined where the service has accepted the credential. */
   readonly address?: string | undefined;
 }
+
+/** Credentials and networks have a bound each, so that strangers never take the room of clients. */
+type OwnerKind = 'credential' | 'network';
 
 /** A copy of a text: the part of a header, a URL or a document keeps the whole of it in memory. */
 export const ownText = (part: string): string => Buffer.from(part).toString();
@@ -60,8 +65,7 @@ export class MemoryBudget {
   readonly #onFull: () => void;
   readonly #heapShare: () => number;
   readonly #isAccepted: (scope: string) => boolean;
-  /** In bytes, of all claims. */
-  held = 0;
+  readonly #held: Record<OwnerKind, number> = { credential: 0, network: 0 };
   #sampledAt = 0;
   #fullSamples = 0;
 
@@ -82,14 +86,24 @@ export class MemoryBudget {
     this.#heapShare = heapShare;
   }
 
-  /** Whether this process must not start anything new. */
+  /** In bytes, of all claims. */
+  get held(): number {
+    return this.#held.credential + this.#held.network;
+  }
+
+  /** How many bytes more all owners of a kind may hold; negative where something had to be counted without room. */
+  freeFor(kind: OwnerKind): number {
+    return this.bounds.total * (kind === 'network' ? networkShare : 1) - this.#held[kind];
+  }
+
+  /** Whether this process must not start anything new. What strangers hold is no reason. */
   get isNearlyFull(): boolean {
     const now = performance.now();
     if (now - this.#sampledAt >= sampleMs) {
       this.#sampledAt = now;
       this.#fullSamples = this.#heapShare() > fullHeap ? this.#fullSamples + 1 : 0;
     }
-    return this.#fullSamples >= samplesInARow || this.held > this.bounds.total * nearlyFull;
+    return this.#fullSamples >= samplesInARow || this.#held.credential > this.bounds.total * nearlyFull;
   }
 
   /**
@@ -104,7 +118,7 @@ export class MemoryBudget {
   /** How many bytes more an owner may keep for later: half of what it may hold, and of all, is for what is done now. */
   roomToKeep(owner: string): number {
     const { total, perOwner } = this.bounds;
-    return Math.min(total / 2 - this.held, perOwner / 2 - (this.owners.get(owner) ?? 0));
+    return Math.min(total / 2 - this.#held.credential, perOwner / 2 - (this.owners.get(owner) ?? 0));
   }
 
   /** A new claim, which counts nothing yet. */
@@ -118,18 +132,21 @@ export class MemoryBudget {
     return networkOf(address ?? '');
   }
 
-  /** Changes the bytes of an owner. @param by negative where it gives some back. @param mustFit whether growth needs room. @throws Overloaded, RateLimited */
-  change(owner: string, by: number, mustFit: boolean): void {
-    const total = this.held + by;
+  /**
+   * Changes the bytes of an owner. A network may hold as much as is still free for networks: however many of them a stranger has, others have room.
+   * @param by negative where it gives some back. @param mustFit whether growth needs room. @throws Overloaded, RateLimited
+   */
+  change(kind: OwnerKind, owner: string, by: number, mustFit: boolean): void {
+    const free = this.freeFor(kind) - by;
     const owned = (this.owners.get(owner) ?? 0) + by;
     if (mustFit && by > 0) {
-      if (total > this.bounds.total) {
+      if (free < 0) {
         this.#onFull();
         throw new Overloaded();
       }
-      if (owned > this.bounds.perOwner) throw tooMuch();
+      if (owned > this.bounds.perOwner || (kind === 'network' && owned > free)) throw tooMuch();
     }
-    this.held = total;
+    this.#held[kind] += by;
     if (owned === 0) this.owners.delete(owner);
     else this.owners.set(owner, owned);
   }
@@ -145,6 +162,7 @@ export class Claim {
   readonly #budget: MemoryBudget;
   readonly #client: MemoryClient;
   #owner: string;
+  #kind: OwnerKind;
   #bytes = 0;
   #isReleased = false;
 
@@ -152,6 +170,7 @@ export class Claim {
     this.#budget = budget;
     this.#client = client;
     this.#owner = budget.ownerOf(client);
+    this.#kind = this.#kindOf(this.#owner);
   }
 
   /**
@@ -185,7 +204,7 @@ export class Claim {
    */
   reserve(bytes: number, mustFit = true): number {
     const growth = this.#isReleased ? 0 : bytes - this.#bytes;
-    if (growth !== 0) this.#budget.change(this.#owner, growth, mustFit);
+    if (growth !== 0) this.#budget.change(this.#kind, this.#owner, growth, mustFit);
     this.#bytes += growth;
     return growth;
   }
@@ -193,7 +212,7 @@ export class Claim {
   /** Counts this many bytes, even if there is no room. Returns whether there was room. */
   force(bytes: number): boolean {
     const growth = this.reserve(bytes, false);
-    return growth <= 0 || this.#budget.held <= this.#budget.bounds.total;
+    return growth <= 0 || this.#budget.freeFor(this.#kind) >= 0;
   }
 
   /** Counts the last of these values, as many as there is room to keep, in place of everything counted before. @returns those */
@@ -221,9 +240,15 @@ export class Claim {
 
   #moveTo(owner: string): void {
     if (owner === this.#owner) return;
-    this.#budget.change(this.#owner, -this.#bytes, false);
-    this.#budget.change(owner, this.#bytes, false);
+    const kind = this.#kindOf(owner);
+    this.#budget.change(this.#kind, this.#owner, -this.#bytes, false);
+    this.#budget.change(kind, owner, this.#bytes, false);
     this.#owner = owner;
+    this.#kind = kind;
+  }
+
+  #kindOf(owner: string): OwnerKind {
+    return owner === this.#client.scope ? 'credential' : 'network';
   }
 
   /** Gives all bytes back. The claim counts nothing from then on. */

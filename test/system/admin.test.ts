@@ -278,7 +278,14 @@ describe('clients', () => {
     expect((await send(`${admin}/clients`, 'GET', {}))[0]).toBe(401);
     expect((await send(`${admin}/clients/team:a`, 'PUT', {}, order))[0]).toBe(401);
     expect((await send(`${admin}/clients`, 'PUT', { authorization }, order))[0]).toBe(405);
-    for (const id of ['a', 'team:', 'key:demo-key-subscribed', 'address:nowhere', 'scope:a'])
+    const addresses = [
+      'address:nowhere',
+      'address:10.0.0.256',
+      'address:10.0.0.010',
+      'address:10.0.0',
+      'address:2001:db8::g',
+    ];
+    for (const id of ['a', 'team:', 'key:demo-key-subscribed', 'scope:a', ...addresses])
       expect((await restrict(admin, id, order))[0]).toBe(400);
     for (const wrong of [
       { minutes: 0 },
@@ -291,7 +298,13 @@ describe('clients', () => {
       expect((await restrict(admin, 'team:a', { ...order, ...wrong }))[0]).toBe(400);
     expect((await restrict(admin, 'team:a'))[0]).toBe(404);
     expect((await view(admin)).restrictions).toEqual([]);
-    for (const id of ['address:2001:db8::1', 'member:Ada@team.example'])
+    // An IPv6 network also as `GET /clients` shows it.
+    for (const id of [
+      'address:2001:db8::1',
+      'address:32.1.13.184.0.0.0.0',
+      'address:10.0.0.255',
+      'member:Ada@team.example',
+    ])
       expect((await restrict(admin, id, order))[0]).toBe(200);
     expect((await restrict(admin, 'member:ada@team.example'))[0]).toBe(200);
   });

@@ -270,8 +270,9 @@ const isOfStream = ({ req }: ServerResponse) => stateOf(req).isStream;
 
 const shownRestriction = (id: string, { until, ...rest }: Restriction) => ({ id, ...rest, until: iso(until) });
 
+const byte = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
 /** What `networkOf` makes of an address. */
-const network = /^\d+(?:\.\d+){3}(?:(?:\.\d+){4})?$/;
+const network = new RegExp(`^${byte}(?:\\.${byte}){3}(?:(?:\\.${byte}){4})?$`);
 
 /** A client's name in the one spelling of this file; undefined if it is not valid. */
 function validId(name: string): string | undefined {

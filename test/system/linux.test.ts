@@ -32,6 +32,15 @@ ask() { jq --null-input --arg query "$1" '{ $query }' | curl --silent --show-err
 key='x-api-key: demo-key-subscribed'
 `;
 
+/** Settings that systemd understands as they are, and a shell does not. */
+const more = `
+cat >> "$settings/environment" <<'END'
+# Blanks and "quotes" in a comment.
+CORS_ORIGINS=https://a.example, https://b.example
+NODE_OPTIONS="--max-old-space-size=512 --stack-trace-limit=20"
+END
+`;
+
 /** Uses all that needs Redis. */
 const before = `
 ask 'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { viewer { email } } }' --cookie-jar "$STATE/cookies" > "$STATE/first"
@@ -63,7 +72,7 @@ const showReleases = `(cd /opt/market-intelligence-gateway && ls && readlink cur
 /** What is used seldom, and at night. */
 const atNight = `
 gateway hash-key key-of-a-partner
-gateway check-config > config
+gateway check-config | grep CORS_ORIGINS
 (! gateway nothing 2> nothing)
 journalctl --unit 'gateway@*' --since -10min --output cat > log
 `;
@@ -121,13 +130,16 @@ journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 2
       const script = [
         machine,
         'echo first > "$STATE/release"',
-        ...commands.slice(0, upgrade),
+        ...commands.slice(0, settings + 1),
+        more,
+        ...commands.slice(settings + 1, upgrade),
         before,
         third,
         'echo next > "$STATE/release"',
         // Twice, as where the first time did not come to its end.
         commands[program],
         commands[program],
+      const settings = commands.findIndex(command => command.includes('$settings/environment'));
         commands[upgrade],
         inNewShell('of-next', showReleases),
         inNewShell('rollback', `${rollback}\n${showReleases}`),
@@ -177,3 +189,4 @@ journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 2
     }
   },
 );
+        'https://a.example,https://b.example',

@@ -32,6 +32,7 @@ async function act(order, name) {
     process.kill(pid, 'SIGTERM');
     while (runs(pid)) await sleep(20);
   }
+  if (order === 'stop') return rmSync(pidFile);
   writeFileSync(pidFile, `${start(name)}`);
 }
 

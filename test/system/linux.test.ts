@@ -77,6 +77,19 @@ gateway check-config | grep CORS_ORIGINS
 journalctl --unit 'gateway@*' --since -10min --output cat > log
 `;
 
+/** Loses what Redis had, and puts what was restored into its place. */
+const moveRestored = `
+rm --recursive /var/lib/redis/*
+cp --recursive restored/appendonlydir /var/lib/redis
+chown --recursive redis:redis /var/lib/redis
+`;
+
+const waitForBoth = `
+for port in 4101 4102; do
+  curl --silent --show-error --fail --output "$STATE/ready" --retry 60 --retry-delay 1 --retry-all-errors "http://127.0.0.1:$port/readyz"
+done
+`;
+
 /** Prints what the next release and the one before made of it, and what Redis and the logs say. */
 const after = `
 ask '{ viewer { email } }' --cookie "$STATE/cookies" --write-out '\\n'
@@ -124,8 +137,10 @@ journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 2
       // As an operator has them at night, with the variables that the page sets.
       const named = ['docs/operators.md', 'docs/runbooks/README.md'].flatMap(page => blocksOf(page));
       const elsewhere = named.flatMap(({ text }) => (/"\$(ADMIN|PROMETHEUS)\//.test(text) ? [text] : []));
+      const settings = commands.findIndex(command => command.includes('$settings/environment'));
       const program = commands.findIndex(command => command.includes('npm ci'));
       const upgrade = commands.findIndex(command => command.includes('roll.sh'));
+      const restoring = blocksOf('docs/operators.md').find(({ text }) => text.includes('rdb restored'))?.text ?? '';
       const [rollback = '', ...others] = commands.slice(upgrade + 1);
       const script = [
         machine,
@@ -139,11 +154,14 @@ journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 2
         // Twice, as where the first time did not come to its end.
         commands[program],
         commands[program],
-      const settings = commands.findIndex(command => command.includes('$settings/environment'));
         commands[upgrade],
         inNewShell('of-next', showReleases),
         inNewShell('rollback', `${rollback}\n${showReleases}`),
         inNewShell('others', [...others, ...elsewhere, atNight].join('\n')),
+        'systemctl stop gateway@1 gateway@2 gateway@3 redis-server',
+        inNewShell('restore', `${restoring}\n${moveRestored}`),
+        'systemctl start redis-server gateway@1 gateway@2',
+        waitForBoth,
         "echo '---'",
         after,
       ].join('\n');
@@ -161,8 +179,9 @@ journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 2
       const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
       const [printed = '', found = ''] = stdout.split('---\n');
       const [session, cursors, exported, signedOut, acl, ...log] = found.trimEnd().split('\n');
-      // The certificate's key is made, and an address is tried again until it answers.
-      expect(stderr.replaceAll(/^(-+|curl: \((7|22)\) .*)\n/gm, '')).toBe('');
+      // The certificate's key is made, an address is tried again until it answers, and redis-cli says how far the backup is.
+      const progress = /^(-+|curl: \((7|22)\) .*|(sending REPLCONF|SYNC sent|Transfer finished) .*)\n/gm;
+      expect(stderr.replaceAll(progress, '')).toBe('');
       expect([session, cursors, exported, signedOut, acl].map(line => JSON.parse(line ?? ''))).toEqual([
         { data: { viewer: { email: 'ada@team.example' } } },
         { data: { events: { pageInfo: { hasPreviousPage: true } }, eventChanges: { gap: false } } },
@@ -179,6 +198,7 @@ journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 2
       ]);
       for (const line of [
         'Purged everything',
+        'https://a.example,https://b.example',
         'Signed with the first SESSION_SECRET: the endpoints and exports of 1 of 1 teams',
         '{"logLevel":"info"}',
         hashOfKey('key-of-a-partner'),
@@ -189,4 +209,3 @@ journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 2
     }
   },
 );
-        'https://a.example,https://b.example',

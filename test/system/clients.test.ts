@@ -1,6 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -11,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { gql as urqlGql } from '@urql/core';
 import { isAbstractType, isObjectType } from 'graphql';
 import relay from 'relay-runtime';
-import WebSocket from 'ws';
+import WebSocket, { WebSocketServer } from 'ws';
 import { createUrqlClient, keys, possibleTypes } from '../../examples/clients/src/urql.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { createSchema } from '../../src/schema.js';
@@ -185,6 +187,65 @@ test('a subscription continues after the gateway had no memory for what its sock
   sandbox.publishEvent({ title: 'after' });
   await until(() => titles.includes('after') || failures.length > 0);
   expect([failures, codes[0]]).toEqual([[], 1013]);
+});
+
+test('a subscription begins again after errors that may pass, not before the gateway says, and ends with others', async () => {
+  const sent = [
+    { type: 'error', payload: [{ message: 'Too much', extensions: { code: 'RATE_LIMITED', retryable: true } }] },
+    { type: 'error', payload: [{ message: 'Down', extensions: { retryable: true, retryAfterSeconds: 3 } }] },
+    4500,
+    { type: 'next', payload: { data: { eventUpdates: { cursor: 'c' } } } },
+    { type: 'error', payload: [{ message: 'Down', extensions: { retryable: true } }] },
+    { type: 'error', payload: [{ message: 'Wrong', extensions: { code: 'BAD_USER_INPUT' } }] },
+  ];
+  const asked: { at: number; after: string | undefined }[] = [];
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  cleanups.push(() => server.close());
+  server.on('connection', opened =>
+    opened.on('message', text => {
+      const { type, id, payload } = JSON.parse(String(text));
+      if (type === 'connection_init') opened.send('{"type":"connection_ack"}');
+      if (type !== 'subscribe') return;
+      asked.push({ at: performance.now(), after: payload.variables.after });
+      const tell = () => {
+        const message = sent.shift();
+        if (typeof message === 'number') opened.close(message);
+        else opened.send(JSON.stringify({ ...message, id }));
+        if (typeof message === 'object' && message.type === 'next') tell();
+      };
+      tell();
+    }),
+  );
+  const { socket } = await socketTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const results: unknown[] = [];
+  const failure = await new Promise(resolve => {
+    const query = 'subscription ($after: String) { eventUpdates(after: $after) { cursor } }';
+    socket.subscribe({ query }, { next: result => results.push(result), error: resolve, complete() {} });
+  });
+  expect(failure).toMatchObject([{ message: 'Wrong' }]);
+  expect(results).toHaveLength(1);
+  expect(asked.map(({ after }) => after)).toEqual([undefined, undefined, undefined, undefined, 'c']);
+  expect((asked[2]?.at ?? 0) - (asked[1]?.at ?? 0)).toBeGreaterThanOrEqual(2_990);
+});
+
+test('a connection that never opens is tried again', async () => {
+  jest.useFakeTimers();
+  cleanups.push(() => jest.useRealTimers());
+  const sockets: object[] = [];
+  class Silent {
+    constructor() {
+      sockets.push(this);
+    }
+    close() {}
+  }
+  Object.assign(globalThis, { WebSocket: Silent });
+  cleanups.push(() => Object.assign(globalThis, { WebSocket: undefined }));
+  const path = '../../examples/clients/src/socket.js?silent';
+  const { socket }: typeof import('../../examples/clients/src/socket.js') = await import(path);
+  socket.subscribe({ query: 'subscription { eventUpdates { cursor } }' }, { next() {}, error() {}, complete() {} });
+  await jest.advanceTimersByTimeAsync(30_000);
+  expect(sockets.length).toBeGreaterThan(1);
 });
 
 test('after a session that ended during an outage, the socket reconnects at once when the user has signed in', async () => {

@@ -3,6 +3,8 @@ import { session } from './session-state.js';
 
 const unauthorized = 4401;
 const forbidden = 4403;
+/** A bug of the gateway. After this code, graphql-ws gives up by itself. */
+const internalError = 4500;
 
 let silence: ReturnType<typeof setTimeout> | undefined;
 /** Whether the credential has just changed: then the next attempt does not wait, however many have failed. */
@@ -14,19 +16,24 @@ const connection = createClient({
   retryAttempts: Number.POSITIVE_INFINITY,
   shouldRetry: problem => codeOf(problem) !== forbidden,
   retryWait: async retries => {
-    if (!isNewSession) await sleep(Math.min(1_000 * 2 ** retries, 30_000) * (0.5 + Math.random() / 2));
+    if (!isNewSession) await sleep(growing(retries));
     isNewSession = false;
   },
-  // A network that is gone says nothing: a ping without a pong ends the connection.
+  // A network that is gone says nothing: a ping without a pong ends the connection, and so does one that does not open.
   keepAlive: 10_000,
   on: {
-    ping: received => {
-      if (!received) silence = setTimeout(() => connection.terminate(), 5_000);
-    },
+    connecting: () => expectWithin(10_000),
+    connected: () => clearTimeout(silence),
+    ping: received => received || expectWithin(5_000),
     pong: received => received && clearTimeout(silence),
     closed: () => clearTimeout(silence),
   },
 });
+
+function expectWithin(milliseconds: number): void {
+  clearTimeout(silence);
+  silence = setTimeout(() => connection.terminate(), milliseconds);
+}
 
 interface Updates {
   readonly eventUpdates?: { readonly cursor?: string } | null;
@@ -40,9 +47,11 @@ export const socket: Client = {
   subscribe(payload, sink) {
     // graphql-ws sends this object again after each reconnect: `eventUpdates(after: $after)` continues behind its last `cursor`.
     const variables = { ...payload.variables };
+    let failures = 0;
     const next: typeof sink.next = result => {
       const updates = (result.data as Updates | null | undefined)?.eventUpdates;
       if (updates?.cursor) variables.after = updates.cursor;
+      failures = 0;
       sink.next(result);
     };
     let stop = () => {};
@@ -53,11 +62,17 @@ export const socket: Client = {
           ...sink,
           next,
           error: problem => {
-            if (!isUnauthenticated(problem)) return sink.error(problem);
+            if (!isUnauthenticated(problem) && !mayPass(problem)) return sink.error(problem);
             stop();
-            session.isOver = true;
-            waiting.add(start);
-            stop = () => waiting.delete(start);
+            if (isUnauthenticated(problem)) {
+              session.isOver = true;
+              waiting.add(start);
+              stop = () => waiting.delete(start);
+            } else {
+              const again = setTimeout(start, retryAfterMs(problem) + growing(failures));
+              failures += 1;
+              stop = () => clearTimeout(again);
+            }
           },
         },
       );
@@ -81,6 +96,23 @@ export function reconnect(): void {
 function isUnauthenticated(problem: unknown): boolean {
   if (!Array.isArray(problem)) return codeOf(problem) === unauthorized;
   return problem.some(({ extensions }) => extensions?.code === 'UNAUTHENTICATED');
+}
+
+/** Whether the same subscription may succeed later. */
+function mayPass(problem: unknown): boolean {
+  if (!Array.isArray(problem)) return codeOf(problem) === internalError;
+  return problem.some(({ extensions }) => extensions?.retryable === true);
+}
+
+/** How long the gateway asks to wait. */
+function retryAfterMs(problem: unknown): number {
+  if (!Array.isArray(problem)) return 0;
+  return Math.max(...problem.map(({ extensions }) => extensions?.retryAfterSeconds ?? 0)) * 1_000;
+}
+
+/** A wait in milliseconds that is longer after each failure, and another one in each page. */
+function growing(failures: number): number {
+  return Math.min(1_000 * 2 ** failures, 30_000) * (0.5 + Math.random() / 2);
 }
 
 function codeOf(problem: unknown): number | undefined {

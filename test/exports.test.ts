@@ -686,6 +686,22 @@ describe('an export', () => {
     expect(endpoint.received).toEqual([]);
   });
 
+  test('of a market that was published after it was cached is delivered, with one call more', async () => {
+    await alone();
+    await startRegistered(thanks);
+    const publish = sandbox.tell({
+      path: '/stage/dev/markets/1',
+      status: 200,
+      body: JSON.stringify({ id: 1, name: 'M', review_status: 'reviewing' }),
+    });
+    const query = '{ market(id: 1) { reviewStatus } }';
+    expect((await gateway.query(query, {}, admin)).data.market.reviewStatus).toBe('REVIEWING');
+    publish();
+    const calls = sandbox.calls.count(/dev\/markets/);
+    expect((await sendAll({}, admin)).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
+    expect(sandbox.calls.count(/dev\/markets/)).toBe(calls + 1);
+  });
+
   test('uses the percent-encoded user from onBehalfOf for an API key', async () => {
     const endpoint = await startRegistered(thanks, '/u/{user.name}/?e={user.email}&n={user.name}');
     const onBehalfOf = { name: 'Zoë / ?a=b&c#d%2e', email: 'zoë+1@team.example' };

@@ -164,12 +164,13 @@ async function payload({ loaders, metadata }: Context, id: string, selection: Co
     loaders.markets.record(id),
   ]);
   if (market.status === 'rejected') throw market.reason;
-  const { name, reviewStatus } = market.value;
-  if (reviewStatus !== null && reviewStatus !== 'PUBLISHED') {
-    throw new Conflict('Only a published market can be exported');
-  }
+  const isRefused = ({ reviewStatus }: typeof market.value) => reviewStatus !== null && reviewStatus !== 'PUBLISHED';
+  // What is cached may be from before the end of its publication.
+  const record = isRefused(market.value) ? await loaders.markets.newestRecord(id) : market.value;
+  if (isRefused(record)) throw new Conflict('Only a published market can be exported');
   if (companies.status === 'rejected') throw companies.reason;
   metadata.forbidStale();
+  const { name } = record;
   if (name === null)
     throw new UpstreamInvalidResponse('The service sent no name of the market, which an export must have');
   const { selected, data } = companies.value;

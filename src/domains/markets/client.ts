@@ -1,3 +1,4 @@
+// The reads of the markets domain.
 import { mapPresent } from '../../data/parsing.js';
 import { cachedFor, marketRead, ofMarket, type Reader, requestTo, type ServiceEndpoint } from '../../data/reader.js';
 import { oncePerText } from '../../lib/run.js';
@@ -30,9 +31,15 @@ const suggestEndpoint: ServiceEndpoint = {
 };
 
 /** The reads of the markets domain for one request. */
-export const createMarketsLoaders = ({ read }: Reader) => ({
+export const createMarketsLoaders = ({ read, readAgain, wasCalled }: Reader) => ({
   /** GET {dev_url}/dev/markets/{id}. */
-  record: oncePerText(id => read(marketRead(id, recordEndpoint, `/dev/markets/${id}`, marketRecord))),
+  record: oncePerText(id => read(recordRead(id))),
+
+  /** The record as it is now: not every change of it is one that the gateway is told of. */
+  newestRecord(id: string) {
+    const record = recordRead(id);
+    return wasCalled(record) ? read(record) : readAgain(record);
+  },
 
   /** POST {api_url}/markets/{id}/topics. @param sorted whether to sort by label, ascending. */
   topics: (id: string, sorted: boolean) => {
@@ -48,6 +55,8 @@ export const createMarketsLoaders = ({ read }: Reader) => ({
       parse: body => suggestions.parse(body),
     }),
 });
+
+const recordRead = (id: string) => marketRead(id, recordEndpoint, `/dev/markets/${id}`, marketRecord);
 
 const topicsOf = (marketId: string) =>
   topics.transform(list =>

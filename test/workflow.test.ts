@@ -226,6 +226,7 @@ describe('each step', () => {
 
   const domains = ['a.example'];
   const partial = { mode: 'partial', domains };
+  const unusual = ['my_company.example.com', '1.2.3.4', 'acme', 'shop.example.com:8080'];
   test.each<[string, object, object]>([
     ['createSearchCriteria', { searchInput: 'x' }, { searchType: 'marketSearch' }],
     ['createSearchCriteria', { searchType: 'y', searchInput: 'x' }, { searchType: 'y' }],
@@ -241,6 +242,11 @@ describe('each step', () => {
       'reviewCompanies',
       { reviewStatus: 'EXCLUDE', target: { domains: [' a.example ', 'a.example\n'] } },
       { reviewStatus: 'exclude', target: partial },
+    ],
+    [
+      'reviewCompanies',
+      { reviewStatus: 'INCLUDE', target: { domains: unusual } },
+      { reviewStatus: 'include', target: { mode: 'partial', domains: unusual } },
     ],
   ])('%s sends what was chosen, and a default for the rest: %j', async (name, choice, sent) => {
     const service = fakeWire(({ path }) => ({
@@ -641,6 +647,8 @@ describe('invalid input is refused before any call', () => {
     [starting({ locations: [place] }), 'input.searchCriteria.locations.0.attributes'],
     [exporting({ domains: [] }), 'input.companies.domains'],
     [exporting({ domains: ['-.com'] }), 'input.companies.domains.0'],
+    [exporting({ domains: ['a.example', 'b .example'] }), 'input.companies.domains.1'],
+    [exporting({ domains: [`${'a'.repeat(250)}.com`] }), 'input.companies.domains.0'],
     [exporting({ domains: Array(10_001).fill('a.example') }), 'input.companies.domains'],
     [exporting({}), 'input.companies'],
     [exporting({ all: true }), 'input.companies.all'],

@@ -29,7 +29,8 @@ export const maxPageSize = 100;
 /** The number of items of a page if the client does not say how many. */
 export const defaultPage = 10;
 const maxTextLength = 1_000;
-const domainName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/;
+/** Not always the name of a host: a service may know a company by an address, or by a name with an underscore or a port. */
+const domainName = /^(?=.{1,253}$)[\p{L}\p{N}](?:[^\p{Z}\p{Cc}\ufffd]*[\p{L}\p{N}])?$/u;
 
 /** The size of a page. @throws BadUserInput outside 1 to `max`. */
 export function pageSize(first: number | null | undefined, argument = 'first', max = maxPageSize): number {

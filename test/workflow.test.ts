@@ -277,6 +277,11 @@ describe('each step', () => {
       { keywords: [], suggested: { ...noWords, irrelevant: ['c'], attributes: { novel: ['d'] } } },
     ],
     [
+      'categories under any name',
+      { data: { message: 'b', suggestedKeywords: { features: ['a'] } } },
+      { keywords: ['a'], suggested: { ...noWords, features: ['a'] } },
+    ],
+    [
       'criteria',
       { searchCriteria: { userPrompt: 'x', keywords: { features: ['a'] }, seedDomains: ['d.example'] } },
       { keywords: ['a'], suggested: { ...noWords, features: ['a'] } },

@@ -126,19 +126,17 @@ const categories = parse.withAttributes(keywordLists('keyword', suggestion)).tra
 
 const singleList = parse.requiredRecords('keyword', suggestion).transform(keywords => ({ keywords, suggested: null }));
 
-/** Suggested keywords: a list, bare or under any member, or several as in the keywords of criteria. The specification does not show the body. */
+const hasCategories = (value: unknown) => keywordMembers.some(member => Array.isArray(Object(value)[member]));
+
+/** Suggested keywords: a list, or several as in the keywords of criteria; both bare or under any member. The specification does not show the body. */
 export const suggestedKeywords = z.preprocess(
   body => {
     const content = criteriaIn(body) as { keywords?: unknown } | null;
     const words = content?.keywords ?? content ?? {};
-    if (
-      Array.isArray(words) ||
-      keywordMembers.some(member => Array.isArray((words as Record<string, unknown>)[member]))
-    ) {
-      return words;
-    }
-    const lists = Object.values(words).filter(Array.isArray);
-    return lists.length === 0 ? undefined : lists.flat();
+    if (Array.isArray(words) || hasCategories(words)) return words;
+    const members = Object.values(words);
+    const lists = members.filter(Array.isArray);
+    return lists.length === 0 ? members.find(hasCategories) : lists.flat();
   },
   z.union([singleList, categories]),
 );

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import type { Scope } from '../src/auth/credentials.js';
+import { localPollStore } from '../src/data/polling/poll-store.js';
 import { askedPauseMs, pauseAfter, type Watched } from '../src/data/polling/poller.js';
 import { createPolling } from '../src/data/polling/polling.js';
 import { RateLimited, UpstreamUnavailable } from '../src/errors.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
+import { collectGarbage } from './support/collect-garbage.js';
 import { acceptedScopes } from './support/shared-store.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
+import { until } from './support/until.js';
 
 const polling = (intervalMs: number, maxTopics?: number) =>
   createPolling(
@@ -83,4 +86,22 @@ test('does not poll before the time that the service asked for with an error', a
   expect(next - refused).toBeGreaterThanOrEqual(900);
   leaving.abort();
   await live.close();
+});
+
+test('forgets the state of what nobody watches any more once its time is over, without another state', async () => {
+  const store = localPollStore(100);
+  const read = () => store.read('topic', 'first');
+  async function publish() {
+    const state = { updates: Array.from({ length: 1_000 }, (_, id) => ({ id })) };
+    await store.publish('topic', { kind: 'state', state, observedAt: 1, order: 1, generation: 'first' });
+    return new WeakRef(state);
+  }
+  const state = await publish();
+  await store.release('topic', 'first', 'gateway');
+  expect(await read()).toMatchObject({ order: 1 });
+  await until(() => {
+    collectGarbage();
+    return state.deref() === undefined;
+  });
+  expect(await read()).toBeUndefined();
 });

@@ -45,7 +45,8 @@ const maxStored = 1_000;
 /** A store in memory, for a gateway without Redis: no other gateway polls. */
 export function localPollStore(intervalMs: number): PollStore {
   const { lockMs, keepMs } = timesFor(intervalMs);
-  const stored = new LRUCache<string, StateMessage<unknown>>({ max: maxStored });
+  // A topic that nobody watches any more is never read again: without a timer, its last state would stay until there are `maxStored` others.
+  const stored = new LRUCache<string, StateMessage<unknown>>({ max: maxStored, ttlAutopurge: true });
   const keyOf = (topic: string, generation: string) => `${topic} ${generation}`;
   return {
     lockMs,

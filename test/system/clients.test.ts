@@ -287,7 +287,9 @@ test('embedded.mjs opens another EventSource behind the last message when a conn
   const program = await readFile('examples/clients/src/embedded.mjs', 'utf8');
   await writeFile(join(folder, 'embedded.mjs'), program.replaceAll('s://gateway.example', `://127.0.0.1:${port}`));
   const browser = `--import=${pathToFileURL('test/support/browser.mjs').href}`;
-  const child = spawn(process.execPath, ['--disable-warning=UNDICI-ES', browser, join(folder, 'embedded.mjs')]);
+  // A page stays open while its EventSource waits. Undici's would let Node end.
+  const open = '--import=data:text/javascript,setInterval(()=>{},1000)';
+  const child = spawn(process.execPath, ['--disable-warning=UNDICI-ES', open, browser, join(folder, 'embedded.mjs')]);
   cleanups.push(() => child.kill());
   await until(() => opened.length >= 3);
   expect(opened.slice(0, 3)).toEqual([

@@ -16,6 +16,26 @@ test.each([
 });
 
 test.each([
+  'https://crm.example?x=1',
+  'https://crm.example',
+  'http://crm.example:8080/a/../b?q=%20[1]#f',
+  'https://[::1]:4000#',
+])('%s is passed on as it is written', text => {
+  expect(browserUrl.parse(text)).toBe(text);
+});
+
+test.each([
+  ['https://crm.example@evil.example', 'https://crm.example@evil.example/'],
+  ['https://crm.example:443', 'https://crm.example/'],
+  ['https://crm.example\\@evil.example', 'https://crm.example/@evil.example'],
+  ['https://crm.example/"><b>', 'https://crm.example/%22%3E%3Cb%3E'],
+  [' https://crm.example?x', 'https://crm.example/?x'],
+  ['https://crm.example/a\nb', 'https://crm.example/ab'],
+])('%j is passed on as a browser would write it', (text, url) => {
+  expect(browserUrl.parse(text)).toBe(url);
+});
+
+test.each([
   '',
   'a.example',
   'javascript:alert(1)',

@@ -30,11 +30,22 @@ const cutTo = (length: number) =>
     .string()
     .transform(text => (text.length <= length ? text : [...text.slice(0, 2 * length)].slice(0, length).join('')));
 
+/** What a URL has behind its host if a browser takes it as it is written. */
+const plainRest = /^(?:[/?#][\w!#$%&'()*+,./:;=?@[\]~-]*)?$/;
+
+/** The text of a URL, if it names the same scheme and host to everyone who reads it; otherwise the URL as a browser would write it. */
+function writtenUrl(text: string): string | null {
+  const url = parseWebUrl(text);
+  if (url === undefined) return null;
+  const origin = `${url.protocol}//${url.host}`;
+  return text.startsWith(origin) && plainRest.test(text.slice(origin.length)) ? text : url.href;
+}
+
 /** A URL of any length that a browser may open: only the size of the response bounds it. Every other value reads as null, even if it comes from our own store. */
 export const browserUrl = z
   .string()
   .nullable()
-  .transform(url => (url === null ? null : (parseWebUrl(url)?.href ?? null)))
+  .transform(url => (url === null ? null : writtenUrl(url)))
   .catch(null);
 
 const reference = z.object({

@@ -332,6 +332,25 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
     expect(titles()).toEqual(['Moved']);
   });
 
+  test('shows its endpoint as an earlier mutation of the same operation has left it', async () => {
+    await register(on(), 'changing');
+    const variables = { watch: await watch(on(), { endpoint: 'changing' }) };
+    const shown = 'watch { endpoint { description } }';
+    const { data } = await on().query(
+      `mutation ($watch: ID!) {
+        before: renewWatch(input: { watch: $watch }) { ${shown} }
+        updateExportEndpoint(input: { endpoint: "changing", description: "Changed" }) { endpoint { description } }
+        after: renewWatch(input: { watch: $watch }) { ${shown} }
+      }`,
+      variables,
+      admin,
+    );
+    expect(data.before.watch.endpoint.description).not.toBe('Changed');
+    expect(data.after.watch.endpoint).toEqual(data.updateExportEndpoint.endpoint);
+    expect(data.after.watch.endpoint.description).toBe('Changed');
+    await on().query(remove('changing'), {}, admin);
+  });
+
   test('refuses what is wrong before anything is sent', async () => {
     const id = await watch(on());
     const [{ cursor }] = await watches(on());

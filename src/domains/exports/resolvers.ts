@@ -1,4 +1,5 @@
 // The fields of endpoints and exports, which belong to the client's team.
+import { OperationTypeNode } from 'graphql';
 import { memberName, requiredTeamOf, type TeamKey } from '../../auth/teams.js';
 import type { Context } from '../../context.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
@@ -118,7 +119,14 @@ export const exportsResolvers: Resolvers = {
     outcome: record => statusOf(record),
     result: record => (statusOf(record) === 'RUNNING' ? null : endingOf(record)),
   },
-  Watch: { endpoint: ({ endpoint }, _, context) => endpointBy(endpoint, context, 'registration') },
+  Watch: {
+    async endpoint({ endpoint }, _, context, { operation }) {
+      // An earlier mutation of the same operation may have changed it.
+      const isMutation = operation.operation === OperationTypeNode.MUTATION;
+      const { endpoints } = await (isMutation ? context.exports.stateOf(teamOf(context)) : stateOf(context));
+      return endpoints.find(({ registration }) => registration === endpoint) ?? null;
+    },
+  },
   ExportDelivered: { redirectUrl: ({ redirectUrl }) => browserUrl.parse(redirectUrl) },
   ExportReference: { url: ({ url }) => browserUrl.parse(url) },
 };
@@ -137,13 +145,13 @@ export const exportsNodes = {
   },
 } satisfies NodeTypes<Context>;
 
-/** What is stored for the client's team, read once for each operation. No mutation shows it. */
+/** What is stored for the client's team, read once for each operation. */
 const stateOf = oncePerValue((context: Context) => context.exports.stateOf(teamOf(context)));
 
 const exportBy = async (key: ExportKey, context: Context) => exportWith(await stateOf(context), key) ?? null;
 
-const endpointBy = async (wanted: string, context: Context, by: 'name' | 'registration' = 'name') =>
-  (await stateOf(context)).endpoints.find(endpoint => endpoint[by] === wanted) ?? null;
+const endpointBy = async (wanted: string, context: Context) =>
+  (await stateOf(context)).endpoints.find(({ name }) => name === wanted) ?? null;
 
 const requestedBy = ({ credential, metadata }: Context) => ({
   by: memberName(credential),

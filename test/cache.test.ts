@@ -19,6 +19,7 @@ import { connectRedis, maxQuickBytes, type RedisClient } from '../src/data/redis
 import {
   Forbidden,
   NotFound,
+  QueryTooComplex,
   RateLimited,
   Unauthenticated,
   UpstreamTimeout,
@@ -317,6 +318,22 @@ describe.each(allTiers)('a cache of %s', tiers => {
     const [first, early, recent] = await Promise.allSettled(calls);
     for (const call of [first, early]) expect(call).toEqual({ status: 'rejected', reason: late });
     expect(recent).toMatchObject({ status: 'fulfilled', value: { source: 'network' } });
+    expect(asked).toHaveLength(1);
+  });
+
+  test('loads again for a waiter where the operation that loads has read too much', async () => {
+    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const tooMuch = new QueryTooComplex('bytes read', 2, 1);
+    let fail: ((error: Error) => void) | undefined;
+    const load = () => new Promise<never>((_, reject) => (fail = reject));
+    const calls = [getOrLoad(cache, scope, lookup('a', { load }), never)];
+    await until(() => fail !== undefined);
+    for (let waiter = 0; waiter < 2; waiter += 1) calls.push(getOrLoad(cache, scope, lookup('a'), never));
+    await nextTurn();
+    fail?.(tooMuch);
+    const [first, ...others] = await Promise.allSettled(calls);
+    expect(first).toEqual({ status: 'rejected', reason: tooMuch });
+    expect(others).toMatchObject([{ value: { source: 'network' } }, { value: { source: 'flight' } }]);
     expect(asked).toHaveLength(1);
   });
 

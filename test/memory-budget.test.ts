@@ -128,6 +128,42 @@ describe('In a container of 256 MB, an operation', () => {
   });
 });
 
+describe('Of two operations that wait for one answer', () => {
+  const bytes = { total: 100 * mebibyte, perOwner: 20 * mebibyte, perResponse: 20 * mebibyte };
+  const waits = '{ market(id: 999) { esg } }';
+
+  test('the one that reads too much is refused, and the other reads it for itself', async () => {
+    await start(bytes);
+    const refused = gateway.query('{ large: market(id: 998) { esg } market(id: 999) { esg } }');
+    await until(async () => (await held()) > 13 * mebibyte && release.length > 0);
+    const served = gateway.query(waits);
+    await until(async () => (await counted(gateway.url, 'gateway_requests_in_flight')) === 2);
+    release.pop()?.();
+    const { data, errors } = await refused;
+    expect(data).toMatchObject({ market: { esg: null } });
+    expect(errors?.map(({ extensions }) => extensions.code)).toEqual(['QUERY_TOO_COMPLEX']);
+    await until(() => release.length > 0);
+    release.pop()?.();
+    expect(await served).toMatchObject({ data: { market: { esg } }, errors: undefined });
+  });
+
+  test('the one that stays counts what the other, which left, has asked for', async () => {
+    await start(bytes);
+    const leaving = new AbortController();
+    const left = postJson(`${gateway.url}/graphql`, { query: waits }, demoHeaders, leaving.signal).catch(() => {});
+    await until(() => release.length > 0);
+    const stays = gateway.query('{ market(id: 999) { esg companies { totalCount } } }');
+    await until(() => release.length > 1);
+    leaving.abort();
+    await left;
+    await until(async () => (await counted(gateway.url, 'gateway_requests_in_flight')) === 1);
+    release.shift()?.();
+    await until(async () => (await held()) > 7 * mebibyte);
+    release.pop()?.();
+    expect((await stays).data.market.esg).toEqual(esg);
+  });
+});
+
 test('a process that has much in memory turns everybody away, is not ready, and recovers', async () => {
   await start({ total: 9 * mebibyte, perOwner: 9 * mebibyte, perResponse: 9 * mebibyte });
   const letGo = await hold();

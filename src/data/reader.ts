@@ -215,7 +215,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
   /** The value of a read, after its result is recorded in the metadata. @throws Overloaded, RateLimited */
   function receive({ read, tag }: PendingRead, result: LookupResult, milliseconds: number): unknown {
     const { source, value, stale, freshUntil, generation, bytes } = result;
-    if (source === 'redis') metadata.claim?.reserveForParsing(bytes);
+    if (source === 'redis' || source === 'flight') metadata.claim?.reserveForParsing(bytes);
     if (source !== 'network') {
       const { method, path, family } = read.request;
       metadata.noteCall({ method, path, status: 200, milliseconds, source }, family);

@@ -4,6 +4,7 @@ import {
   Abandoned,
   Forbidden,
   NotFound,
+  QueryTooComplex,
   Unauthenticated,
   UpstreamFailure,
   type UpstreamFault,
@@ -58,7 +59,7 @@ function thisTurn(): number {
 /** The look-ups of one scope and one tick. What no other batch is loading is one read of Redis, one load, and one pipeline of writes. */
 export class LookupBatch implements Receiver<Loaded> {
   readonly #startedAt = performance.now();
-  /** The indexes of those that ran out of time in a load of another batch, of which they had less than half. */
+  /** The indexes of those that a load of another batch gave up: in time of which they had less than half, or because its operation has read too much. */
   readonly late: number[] = [];
   readonly #state: CacheState;
   readonly #load: Load<Lookup>;
@@ -187,10 +188,14 @@ export class LookupBatch implements Receiver<Loaded> {
     const { inFlight: all } = this.#state;
     // The next look-up of its key loads again.
     if (all.get(key) === inFlight) all.delete(key);
+    // Where the loading operation has ended, what the service has sent counts for those who wait.
+    const isCounted = waiters[0]?.batch === this;
     for (const [place, { batch, index }] of waiters.entries()) {
       const isOwn = batch === this && place === 0;
-      if (result instanceof UpstreamTimeout && this.#joinedLate(batch)) batch.late.push(index);
-      else batch.#receive(index, isOwn || result instanceof Error ? result : { ...result, source: 'flight' });
+      const isLate = result instanceof UpstreamTimeout && this.#joinedLate(batch);
+      if (isLate || (result instanceof QueryTooComplex && batch !== this)) batch.late.push(index);
+      else if (isOwn || result instanceof Error) batch.#receive(index, result);
+      else batch.#receive(index, { ...result, source: 'flight', bytes: isCounted ? 0 : result.bytes });
       batch.#missing -= 1;
       if (batch.#missing === 0) batch.#resolve();
     }

@@ -40,7 +40,10 @@ export type Load<L extends Lookup> = (
   receiver: Receiver<Loaded>,
 ) => { abort(index: number, reason: Error): void };
 
-/** The result of a look-up, and where it came from. `freshUntil` is 0 if a response that contains the value may not be cached. */
+/**
+ * The result of a look-up, and where it came from. `freshUntil` is 0 if a response that contains the value may not be cached, and `bytes` where it comes
+ * from a flight that another operation counts.
+ */
 export interface LookupResult extends Pick<Entry, 'value' | 'freshUntil' | 'generation' | 'bytes'> {
   readonly source: Source;
   /** Whether the service failed and an older entry was used. */

@@ -35,6 +35,7 @@ import { createSessions } from './domains/sessions/sessions.js';
 import { localWatchStore, redisWatchStore } from './domains/watches/store.js';
 import { Watches } from './domains/watches/watches.js';
 import { type Manifest, readManifest } from './graphql/limits/documents.js';
+import { followHost } from './lib/clock.js';
 import { cacheBytes } from './lib/heap.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createLogger } from './observability/logger.js';
@@ -152,7 +153,7 @@ export async function createComponents({ config, log, teams, telemetry, tracing,
     polling,
     teams,
   };
-  const judging = setInterval(() => judgeRefusals(telemetry, acceptedScopes.recent()), judgeEveryMs).unref();
+  const checking = startChecks(telemetry, acceptedScopes, redis === undefined);
   // The first request should already see what the fleet has cached.
   await connections?.firstContact();
   await generations.refresh();
@@ -164,7 +165,7 @@ export async function createComponents({ config, log, teams, telemetry, tracing,
     budget,
     /** Waits for running exports and polls, and closes every connection. */
     async close(): Promise<void> {
-      clearInterval(judging);
+      clearInterval(checking);
       await watches.close();
       await exports.sender.idle();
       await polling.close();
@@ -203,8 +204,17 @@ function openRedis(addresses: readonly Secret[], telemetry: Telemetry) {
 const credentialsRefused =
   'the service refuses (401 or 403) nearly all that it accepted before; requests that need it fail. Check the contract with the service, and by what it knows the gateway: its certificate and its address';
 
-/** How often the gateway judges whether the service still accepts credentials, in milliseconds. */
-const judgeEveryMs = 10_000;
+/** How often the gateway judges whether the service still accepts credentials, and looks at its clock, in milliseconds. */
+const checkEveryMs = 10_000;
+
+/** @param isAlone whether there is no Redis whose clock counts. */
+function startChecks(telemetry: Telemetry, acceptedScopes: AcceptedScopes, isAlone: boolean): NodeJS.Timeout {
+  const check = () => {
+    judgeRefusals(telemetry, acceptedScopes.recent());
+    if (isAlone) followHost();
+  };
+  return setInterval(check, checkEveryMs).unref();
+}
 
 /** Warns, as the alert `CredentialsRefused` does, where the service refuses nearly all credentials that it accepted before: no client is the cause. */
 function judgeRefusals(telemetry: Telemetry, { accepted, refused }: ReturnType<AcceptedScopes['recent']>): void {

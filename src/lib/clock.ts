@@ -1,7 +1,7 @@
 /**
  * The clock of the fleet: every time that is stored, shared, sealed or signed is read here, and no other file reads the clock of the host. It goes on evenly,
- * so that a step of the host's clock changes nothing; with Redis it is Redis' own, so that gateways agree whatever their hosts say. Without Redis it begins
- * with the host's.
+ * so that a step of the host's clock changes nothing at once; with Redis it is Redis' own, so that gateways agree whatever their hosts say. Without Redis it
+ * begins with the host's, and follows it where that was set for good.
  */
 
 /** In milliseconds since 1970, when `performance.now()` was 0. */
@@ -21,4 +21,15 @@ export function setClock(milliseconds: number, sentAt: number): void {
   const receivedAt = performance.now();
   const started = milliseconds - (sentAt + receivedAt) / 2;
   if (Math.abs(started - startedAt) > (receivedAt - sentAt) / 2) startedAt = started;
+}
+
+const samplesInARow = 3;
+/** Less is the error of a clock that goes on evenly. In milliseconds. */
+const maxDifferenceMs = 1_000;
+let differing = 0;
+
+/** Sets the clock to the host's where they differ at three calls in a row: the host was suspended, or was wrong before. To be called every few seconds without Redis. */
+export function followHost(): void {
+  differing = Math.abs(hostTime() - timeNow()) > maxDifferenceMs ? differing + 1 : 0;
+  if (differing >= samplesInARow) setClock(hostTime(), performance.now());
 }

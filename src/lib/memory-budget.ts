@@ -204,6 +204,8 @@ export class Claim {
    */
   reserve(bytes: number, mustFit = true): number {
     const growth = this.#isReleased ? 0 : bytes - this.#bytes;
+    // A connection may have begun before the service accepted its credential.
+    if (growth > 0 && this.#kind === 'network') this.moveToOwner();
     if (growth !== 0) this.#budget.change(this.#kind, this.#owner, growth, mustFit);
     this.#bytes += growth;
     return growth;

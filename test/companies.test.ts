@@ -315,7 +315,7 @@ describe('one domain in several forms', () => {
     [{ visible: { first: 2 } }, ['Example.com', 'münchen.example']],
     [{ domains: ['Example.com', 'example.com.', 'EXAMPLE.com'] }, ['example.com']],
     [{ domains: [' example.com. ', '\n\u00a0bad.example\t'] }, ['example.com', 'bad.example']],
-    [{ domains: ['My_Company.example.com', '1.2.3.4', 'acme'] }, ['my_company.example.com', '1.2.3.4', 'acme']],
+    [{ domains: ['My_Company.example.com', '1.2.3.4'] }, ['my_company.example.com', '1.2.3.4']],
     [{ domains: ['MÜNCHEN.example', 'xn--mnchen-3ya.example', 'other.example'] }, ['münchen.example', 'other.example']],
   ])('is one row of a CSV file: %j', async (selection, sent) => {
     service.calls.length = 0;

@@ -29,8 +29,9 @@ export const maxPageSize = 100;
 /** The number of items of a page if the client does not say how many. */
 export const defaultPage = 10;
 const maxTextLength = 1_000;
-/** Not always the name of a host: a service may know a company by an address, or by a name with an underscore or a port. */
-const domainName = /^(?=.{1,253}$)[\p{L}\p{N}](?:[^\p{Z}\p{Cc}\ufffd]*[\p{L}\p{N}])?$/u;
+/** Also what the service may know a company by: a name with an underscore, an address, or either with a port. No URL, and no word without a dot. */
+const domainName =
+  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?::\d{1,5})?$/;
 
 /** The size of a page. @throws BadUserInput outside 1 to `max`. */
 export function pageSize(first: number | null | undefined, argument = 'first', max = maxPageSize): number {

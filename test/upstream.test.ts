@@ -105,12 +105,12 @@ async function serviceThat(handle: Handler, settings: Settings = {}) {
   return { service, ...upstreamAt(service.origin, settings) };
 }
 
-/** A service with one connection. It answers its first call on `release`, and all others at once. */
-async function serviceThatHoldsTheFirst() {
+/** A service with one connection. It answers one call, its first or that of this path, on `release`, and all others at once. */
+async function serviceThatHolds(path?: string) {
   let release = () => {};
-  const handle: Handler = (_, response, count) => {
+  const handle: Handler = ({ url }, response, count) => {
     const answer = () => reply(response, 200);
-    if (count === 1) release = answer;
+    if (path === undefined ? count === 1 : url === path) release = answer;
     else answer();
   };
   return { ...(await serviceThat(handle, { connections: 1 })), release: () => release() };
@@ -295,7 +295,7 @@ describe('the bulkhead', () => {
   });
 
   test('lets all calls through in the order of arrival', async () => {
-    const { service, read, release } = await serviceThatHoldsTheFirst();
+    const { service, read, release } = await serviceThatHolds();
     const all = times(1 + perConnection, index => read(`/${index}`));
     await service.arrived(1);
     release();
@@ -304,15 +304,7 @@ describe('the bulkhead', () => {
   });
 
   test('lets clients take turns, in which all that the service has not accepted yet are one client', async () => {
-    let release = () => {};
-    const { service, readAs } = await serviceThat(
-      ({ url }, response) => {
-        const answer = () => reply(response, 200);
-        if (url === '/running') release = answer;
-        else answer();
-      },
-      { connections: 1 },
-    );
+    const { service, readAs, release } = await serviceThatHolds('/running');
     for (const name of ['one', 'two']) await readAs(name, '/accepted');
     const running = readAs('one', '/running');
     await service.arrived(3);
@@ -328,15 +320,7 @@ describe('the bulkhead', () => {
   });
 
   test('keeps places for another client when one has filled the queue, and answers it in its turn', async () => {
-    let release = () => {};
-    const { service, readAs } = await serviceThat(
-      ({ url }, response) => {
-        const answer = () => reply(response, 200);
-        if (url === '/running') release = answer;
-        else answer();
-      },
-      { connections: 1 },
-    );
+    const { service, readAs, release } = await serviceThatHolds('/running');
     for (const name of ['a', 'b']) await readAs(name, '/accepted');
     const running = readAs('a', '/running');
     await service.arrived(3);
@@ -372,7 +356,7 @@ describe('the bulkhead', () => {
   });
 
   test('gives the place of an aborted call in the queue to another call', async () => {
-    const { service, read, release } = await serviceThatHoldsTheFirst();
+    const { service, read, release } = await serviceThatHolds();
     const running = read('/running');
     await service.arrived(1);
     const queued = times(perConnection - 1, () => read('/queued'));

@@ -244,9 +244,7 @@ export class Call<T> implements Waiter, ExchangeListener {
   #report(refusal: GatewayError, status: number): void {
     const { telemetry } = this.#batch.deps;
     if (refusal instanceof UpstreamFailure && status < 500) telemetry.unreadable(this.#request.family);
-    // What cannot be read has words of its own.
-    if (!(refusal instanceof UpstreamInvalidResponse) || refusal.upstream?.status != null)
-      reportRefusal(telemetry, this.#request, refusal);
+    if (!cannotBeRead(refusal)) reportRefusal(telemetry, this.#request, refusal);
   }
 
   /** A sign-in has no scope yet: its next attempt may have the right password. */
@@ -290,8 +288,7 @@ export class Call<T> implements Waiter, ExchangeListener {
   #fail(error: Error): void {
     const { calls, deps } = this.#batch;
     const { address, family } = this.#request;
-    // A status that the service does not document is in the log already.
-    if (error instanceof UpstreamInvalidResponse && error.upstream?.status == null)
+    if (cannotBeRead(error))
       deps.telemetry.warn(addressVariables[address], `${error.message}; ${requestsFail}`, family);
     calls.receiver.reject(this.#index, error);
   }
@@ -320,3 +317,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     }
   }
 }
+
+/** Whether an answer could not be read, or was too large, which has words of its own. Any other says by its status or its code what it is. */
+const cannotBeRead = (error: Error): boolean =>
+  error instanceof UpstreamInvalidResponse && error.upstream?.status == null;

@@ -117,7 +117,8 @@ function createServer(host: ToolHost, isStream: boolean): Server {
     let reported = -1;
     let state = 'waiting';
     // The timeout of a client begins again with each notification, however long the service tells of no progress.
-    const running = setInterval(() => report(Math.max(reported, 0) + 1e-9, state), reportMs);
+    const goesOn = () => report(Math.max(reported, 0) + 1e-9, state);
+    const running = progressToken === undefined ? undefined : setInterval(goesOn, reportMs);
     const call = host.call({
       id,
       name: params.name,

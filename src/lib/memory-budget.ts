@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { Overloaded, QueryTooComplex, RateLimited } from '../errors.js';
 import { heapLimit } from './heap.js';
 import { networkOf } from './network.js';
-import { oncePerValue } from './run.js';
+import { addTo, oncePerValue } from './run.js';
 
 /** How many bytes may be held at a time: by all credentials, by one owner, and by one response. */
 export interface MemoryBounds {
@@ -147,8 +147,7 @@ export class MemoryBudget {
       if (owned > this.bounds.perOwner || (kind === 'network' && owned > free)) throw tooMuch();
     }
     this.#held[kind] += by;
-    if (owned === 0) this.owners.delete(owner);
-    else this.owners.set(owner, owned);
+    addTo(this.owners, owner, by);
   }
 }
 
@@ -162,7 +161,6 @@ export class Claim {
   readonly #budget: MemoryBudget;
   readonly #client: MemoryClient;
   #owner: string;
-  #kind: OwnerKind;
   #bytes = 0;
   #isReleased = false;
 
@@ -170,7 +168,6 @@ export class Claim {
     this.#budget = budget;
     this.#client = client;
     this.#owner = budget.ownerOf(client);
-    this.#kind = this.#kindOf(this.#owner);
   }
 
   /**
@@ -242,15 +239,13 @@ export class Claim {
 
   #moveTo(owner: string): void {
     if (owner === this.#owner) return;
-    const kind = this.#kindOf(owner);
     this.#budget.change(this.#kind, this.#owner, -this.#bytes, false);
-    this.#budget.change(kind, owner, this.#bytes, false);
     this.#owner = owner;
-    this.#kind = kind;
+    this.#budget.change(this.#kind, owner, this.#bytes, false);
   }
 
-  #kindOf(owner: string): OwnerKind {
-    return owner === this.#client.scope ? 'credential' : 'network';
+  get #kind(): OwnerKind {
+    return this.#owner === this.#client.scope ? 'credential' : 'network';
   }
 
   /** Gives all bytes back. The claim counts nothing from then on. */

@@ -3,6 +3,16 @@
 /** So many may run or wait beyond a limit, as a share of it. With as many operations again, embeddings took twice as long under ten times the load. */
 export const maxBeyond = 0.25;
 
+/** The share of `max` that one of so many clients has. @param own what it has now: with nothing, it is one client more. */
+export const shareOf = (max: number, clients: number, own: number): number => max / (clients + (own === 0 ? 1 : 0));
+
+/** Adds to what a client has. One that has nothing is not in the map. */
+export function addTo<K>(amounts: Map<K, number>, client: K, by: number): void {
+  const amount = (amounts.get(client) ?? 0) + by;
+  if (amount === 0) amounts.delete(client);
+  else amounts.set(client, amount);
+}
+
 /** A queue in which clients take turns: each has so many items in a row, its oldest first. */
 class FairQueue<T> {
   readonly #itemsInTurn: number;
@@ -21,8 +31,7 @@ class FairQueue<T> {
   hasRoom(client: string | undefined, max: number): boolean {
     if (this.size < max) return true;
     const own = this.#queues.get(client)?.size ?? 0;
-    const clients = this.#queues.size + (own === 0 ? 1 : 0);
-    return own < max / clients && this.size < max * (1 + maxBeyond);
+    return own < shareOf(max, this.#queues.size, own) && this.size < max * (1 + maxBeyond);
   }
 
   add(client: string | undefined, item: T): void {

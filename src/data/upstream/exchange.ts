@@ -2,7 +2,7 @@
 import { type Dispatcher, errors } from 'undici';
 import { UpstreamInvalidResponse } from '../../errors.js';
 import { Chunks, isPlainUtf8, joinBytes, releaseArrayBuffers, UnreadableBody, utf8Pieces } from '../../lib/body.js';
-import { BulkheadFull, maxBeyond } from '../../lib/run.js';
+import { addTo, BulkheadFull, maxBeyond, shareOf } from '../../lib/run.js';
 import type { Reply } from './request.js';
 
 /** The error for a body or headers beyond their bounds. */
@@ -36,17 +36,15 @@ export class ByteBudget {
     const max = this.#max;
     const held = this.held + bytes;
     const own = this.#heldBy.get(client) ?? 0;
-    const clients = this.#heldBy.size + (own === 0 ? 1 : 0);
-    if (held > max && (own + bytes > max / clients || held > max * (1 + maxBeyond))) return false;
+    const share = shareOf(max, this.#heldBy.size, own);
+    if (held > max && (own + bytes > share || held > max * (1 + maxBeyond))) return false;
     this.giveBack(client, -bytes);
     return true;
   }
 
   giveBack(client: string | undefined, bytes: number): void {
     this.held -= bytes;
-    const own = (this.#heldBy.get(client) ?? 0) - bytes;
-    if (own === 0) this.#heldBy.delete(client);
-    else this.#heldBy.set(client, own);
+    addTo(this.#heldBy, client, -bytes);
   }
 }
 

@@ -1,7 +1,7 @@
 // How many operations are executed at once: as many as the event loop can serve in time, with a share for each client.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Config } from '../../config/config.js';
-import { maxBeyond, standingQueueMs } from '../../lib/run.js';
+import { addTo, maxBeyond, shareOf, standingQueueMs } from '../../lib/run.js';
 
 /**
  * Bounds how many operations run at once in this process, so that each of them stays quick while more come in than one processor can answer. The
@@ -28,8 +28,7 @@ export class FairCount {
   /** Whether one more of a client may run where as many run as the limit allows. */
   mayExceed(client: string, limit: number): boolean {
     const own = this.#runningOf.get(client) ?? 0;
-    const clients = this.#runningOf.size + (own === 0 ? 1 : 0);
-    return own < limit / clients && this.hasRoom(limit);
+    return own < shareOf(limit, this.#runningOf.size, own) && this.hasRoom(limit);
   }
 
   /** Whether a client that runs nothing is still accepted. What one client alone runs does not change that. */
@@ -60,9 +59,7 @@ export class FairCount {
 
   #change(client: string, by: number): void {
     this.running += by;
-    const own = (this.#runningOf.get(client) ?? 0) + by;
-    if (own === 0) this.#runningOf.delete(client);
-    else this.#runningOf.set(client, own);
+    addTo(this.#runningOf, client, by);
   }
 }
 

@@ -18,7 +18,9 @@ const watching = {
   stop: `mutation ($id: ID!) { stopWatching(input: { watch: $id }) { watch { id } } }`,
 };
 const jobs =
-  'subscription ($id: ID!, $phase: JobPhase!) { jobProgress(marketId: $id, phase: $phase) { jobs { id progress } } }';
+  'subscription ($id: ID!, $phase: JobPhase!) { jobProgress(marketId: $id, phase: $phase) { marketId phase unlisted finished overallProgress estimatedEndAt observedAt jobs { id progress completion } } }';
+const progress =
+  'subscription ($id: ID!) { exportProgress(exportId: $id) { id outcome finishedAt attempts { status fault } } }';
 const writes = {
   start:
     'mutation ($market: ID!) { startDiscovery(input: { marketId: $market, searchCriteria: {} }) { ... on DiscoveryStarted { marketId } } }',
@@ -54,6 +56,7 @@ export class Clients {
   requests = [];
   listeners = [];
   jobs = [];
+  exports = [];
   sessions = [];
   /** Of the endpoint, with those before. */
   secrets = [];
@@ -198,7 +201,38 @@ export class Clients {
     if (what === 'retry' && id === undefined) return;
     if (isAgain && what === 'send')
       void this.ask(this.pick(via + 1), 'export send', exporting.send, { market, key }, this.credential('a'));
+    if (what === 'send' && via % 3 === 0) setTimeout(() => void this.#followExport(key, via), 10 * via);
     learn(await ask(what, { market, key, id }));
+  }
+
+  /** Follows an export through any gateway until it has ended. */
+  async #followExport(key, via) {
+    const { body } = await this.ask(this.pick(via), 'export read', exporting.read, { key }, this.credential('a'));
+    const id = body?.data?.export?.id;
+    const transport = via % 2 === 0 ? 'sse' : 'ws';
+    const follower = {
+      id,
+      via,
+      transport,
+      account: 'a',
+      at: now(),
+      connections: 0,
+      seen: [],
+      isListening: id !== undefined,
+    };
+    this.#add(this.exports, follower);
+    while (follower.isListening) {
+      follower.connections += 1;
+      const receive = ({ data, errors }) => {
+        const state = data?.exportProgress;
+        if (state == null) return errors;
+        follower.seen.push({ at: now(), connection: follower.connections, ...state });
+        if (state.finishedAt !== null) follower.isListening = false;
+        this.fleet.note({ progress: state, via: follower.gateway });
+      };
+      await this.#connect(follower, progress, { id }, receive);
+      await pause(300);
+    }
   }
 
   /** Reads the list, and listens behind it: over WebSocket or SSE, by pulling, by each in turn, or by a watch; from then on through any gateway. */
@@ -242,7 +276,8 @@ export class Clients {
         listener.cursor = update.cursor;
         this.fleet.note({ heard: update, by: listener.at, via: listener.gateway });
         const { id, title } = update.event ?? {};
-        if (title) part.heard.push({ id, number: numberIn(title), account: title.split(' ')[0], at: now() });
+        if (title)
+          part.heard.push({ id, number: numberIn(title), account: title.split(' ')[0], kind: update.kind, at: now() });
         if (update.gap) part.hasGap = true;
       };
       listener.connections += 1;
@@ -317,10 +352,10 @@ export class Clients {
       follower.connections += 1;
       let isOver = false;
       const receive = ({ data, errors }) => {
-        const found = data?.jobProgress?.jobs;
+        const found = data?.jobProgress;
         if (found === undefined) return errors;
-        follower.seen.push({ at: now(), connection: follower.connections, jobs: found });
-        isOver = found.length > 0 && found.every(({ progress }) => progress === 100);
+        follower.seen.push({ at: now(), connection: follower.connections, ...found });
+        isOver = found.finished;
         this.fleet.note({ jobs: found, by: step.at, via: follower.gateway });
       };
       await this.#connect(follower, jobs, { id: step.market, phase: step.phase }, receive);
@@ -381,18 +416,20 @@ export class Clients {
     });
   }
 
+  #following = () => [...this.listeners, ...this.jobs, ...this.exports];
+
   /** Breaks the connection of a listener, which connects again; or ends it. */
   drop(number, isEnd = false) {
-    const all = [...this.listeners, ...this.jobs].filter(({ isListening }) => isListening);
+    const all = this.#following().filter(({ isListening }) => isListening);
     const listener = all[number % all.length];
     if (isEnd && listener) listener.isListening = false;
     listener?.leave?.();
   }
 
   leaveAll() {
-    for (const listener of [...this.listeners, ...this.jobs])
+    for (const listener of this.#following())
       Object.assign(listener, { staysToTheEnd: listener.isListening, isListening: false });
-    for (const listener of [...this.listeners, ...this.jobs]) listener.leave?.();
+    for (const listener of this.#following()) listener.leave?.();
     for (const { end, leave } of this.requests) if (end === undefined) leave?.();
   }
 }

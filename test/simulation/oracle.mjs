@@ -76,6 +76,32 @@ const rules = {
     }
   },
 
+  /** (a) An event is said to be updated if it had an earlier version; the updates of one answer come oldest first. */
+  *'an update says what it is'({ clients, service }) {
+    for (const { parts } of clients.listeners) {
+      for (const { id, number, account, kind, at } of parts.flatMap(({ heard }) => heard)) {
+        const isFirst = service.accounts.get(account).updates.find(update => update.id === id).number === number;
+        if (kind !== 'NEW' && (isFirst || kind !== 'UPDATED')) yield { id, number, kind, at };
+      }
+    }
+    for (const { id, account, body } of clients.requests) {
+      const nodes = body?.data?.eventChanges?.nodes ?? [];
+      const timeOf = ({ event }) =>
+        event && service.accounts.get(account).updates[event.title.split(' ')[1] - 1].lastUpdated;
+      const times = nodes.map(timeOf).filter(Boolean);
+      if (times.some((time, index) => time < times[index - 1])) yield { id, what: 'not in order', times };
+    }
+  },
+
+  /** (a) A page has no event twice, whatever changes while it is read. */
+  *'a page has no event twice'({ clients }) {
+    for (const { id, document, body } of clients.requests) {
+      const { nodes, edges } = body?.data?.events ?? {};
+      const titles = (nodes ?? edges?.map(({ node }) => node) ?? []).map(node => node?.title).filter(Boolean);
+      if (new Set(titles).size < titles.length) yield { id, document, titles };
+    }
+  },
+
   /** What a subscription has delivered is in the next list, through any gateway. */
   *'a list has what was delivered'(fleet) {
     for (const { id, at, end, account, text, body } of fleet.clients.requests) {
@@ -251,6 +277,25 @@ const rules = {
     }
   },
 
+  /** (d) Who follows an export hears how it goes on, in order, to its end. A paused clock may take an export for lost that still ends. */
+  *'the progress of an export is its own'(fleet) {
+    if (fleet.had(/redis|Paused|clock/)) return;
+    const records = fleet.clients.requests.flatMap(({ body }) => body?.data?.export ?? []);
+    for (const { id, at: followedAt, seen, staysToTheEnd } of fleet.clients.exports) {
+      for (const [index, { at, connection, ...state }] of seen.entries()) {
+        const before = seen[index - 1];
+        const isSame = before?.connection === connection;
+        const isOver = state.outcome !== 'RUNNING';
+        const goesBack = isSame && (before.attempts.length > state.attempts.length || before.finishedAt !== null);
+        if (state.id !== id || isOver !== (state.finishedAt !== null) || goesBack) yield { at, id, state, before };
+      }
+      const last = seen.at(-1);
+      const record = records.findLast(each => each.id === id);
+      if (last?.finishedAt && record?.finishedAt && last.outcome !== record.outcome) yield { id, last, record };
+      if (staysToTheEnd && followedAt < fleet.quietFrom) yield { id, what: 'has no end', last };
+    }
+  },
+
   /** (d) An export is sent once for each key, in at most four attempts, and its record says what the receiver saw. A Redis that loses data loses records. */
   *'an export is sent once, and its record is true'(fleet) {
     if (fleet.had(/redis(FailsOver|IsFlushed)/)) return;
@@ -270,6 +315,17 @@ const rules = {
       const isForgotten = !fleet.had(/gateway|connections/) && isTaken && outcome !== 'DELIVERED';
       if (!isOnce || !isTrue || isForgotten) yield { key, outcome, isTaken, sent };
     }
+  },
+
+  /** (c) A call has the credential of its client and no other; what writes is sent once, whatever came of it. */
+  *'a write is sent once, and a call under one credential'(fleet) {
+    for (const { at, path, credentials, requestId, gateway } of fleet.service.calls)
+      if (credentials.length !== (path.endsWith('/sign-in') ? 0 : 1))
+        yield { at, path, credentials, requestId, gateway };
+    const isWrite = ({ method, path }) => method !== 'GET' && !path.endsWith('/topics');
+    const writes = grouped(fleet.service.calls.filter(isWrite), ({ requestId }) => requestId);
+    for (const [id, { length }] of writes)
+      if (length > 1 && documents[requestOf(fleet, id)?.document] === undefined) yield { id, length };
   },
 
   /** (e) An operation makes no more calls than its estimate; each call may be tried twice. */
@@ -298,6 +354,27 @@ const rules = {
       const isOver =
         topic.endsWith('/jobs') && service.calls.some(({ version, at }) => version && at > quietFrom - 45_000);
       if (other > 1 || count > most || (!isOver && count < most / 2.5 - 2)) yield { topic, polls, most };
+    }
+  },
+
+  /** (e) The state of a phase is that of its jobs. */
+  *'what is told of jobs is so'(fleet) {
+    for (const { seen, market, phase } of fleet.clients.jobs) {
+      for (const state of seen) {
+        const { at, jobs, unlisted, finished, overallProgress, observedAt, estimatedEndAt } = state;
+        const isEnded = jobs.length > 0 && jobs.every(({ progress }) => progress === 100);
+        // Of a progress of 1, the scale may not be known.
+        const shares = jobs.map(({ completion }) => completion).filter(share => share !== null);
+        const mean = shares.length === 0 ? null : shares.reduce((sum, share) => sum + share, 0) / shares.length;
+        const isMean = mean === null ? overallProgress === null : Math.abs(overallProgress - mean) < 1e-9;
+        const areShares = jobs.every(({ progress, completion }) => completion === progress / 100 || progress <= 1);
+        const isRight =
+          state.marketId === market &&
+          state.phase === phase &&
+          (unlisted.length > 0 ? !finished || isEnded : finished === isEnded && isMean && areShares) &&
+          (estimatedEndAt === null || (!isEnded && estimatedEndAt >= observedAt));
+        if (!isRight) yield { at, ...state };
+      }
     }
   },
 
@@ -389,6 +466,7 @@ function grouped(list, nameOf) {
   return groups;
 }
 
+const requestOf = ({ clients }, wanted) => clients.requests.find(({ id }) => id === wanted);
 const endpointUrl = 'http://receiver.test/hook?by={user.name}';
 const isStale = text => text.includes('"stale":true');
 

@@ -285,7 +285,9 @@ export function startService(seed, note) {
     const account = ofAccount(request.headers);
     const { method, url: path, headers: given } = request;
     const gateway = request.socket.peer?.host.name;
-    const call = { at: now(), method, path, account: account?.name, requestId: given['x-request-id'], gateway, body };
+    const credentials = ['x-api-key', 'cookie', 'authorization'].filter(name => name in given);
+    const requestId = given['x-request-id'];
+    const call = { at: now(), method, path, account: account?.name, credentials, requestId, gateway, body };
     calls.push(call);
     note({ call: [call.method, call.path, call.account, call.gateway] });
     const trouble = host.random() < (service.trouble?.share ?? 0) ? service.trouble.kind : undefined;

@@ -336,6 +336,10 @@ describe('the estimated calls of a query', () => {
       'mutation { reviewCompanies(input: { marketId: 1, reviewStatus: INCLUDE, target: { all: true } }) { market { name companies { totalCount } } } }',
       5,
     ],
+    ...['market { name }', 'esg'].map((field): [string, number] => [
+      `mutation { reviewCompanies(input: { marketId: 1, reviewStatus: INCLUDE, target: { all: true } }) { companies { domain ${field} } } }`,
+      5,
+    ]),
     ['mutation { signOut { __typename } }', 0],
     ['{ viewer { canExport } capabilities { exports } markets(ids: [1, 2]) { id } }', 0],
     ['query ($ids: [ID!]! = [1, 2, 3]) { markets(ids: $ids) { name reviewStatus companies { nodes { esg } } } }', 9],

@@ -222,7 +222,8 @@ export function estimateCost(
       objects,
       times: group.times * items,
       page: given.size,
-      market: group.market,
+      // Also what a payload lists are the companies of one market.
+      market: group.market ?? (cost.shares === 'companies' ? group : undefined),
     };
     // The market of an object within a market is the same market.
     const outer = field.name === 'market' ? group.market : undefined;

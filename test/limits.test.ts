@@ -351,6 +351,27 @@ describe('the estimated calls of a query', () => {
     expect(callsOf(query)).toBe(calls);
   });
 
+  test.each([
+    ['eventChanges', 100, 'nodes { event { references { observation { id } } } }'],
+    ['events', 10, 'nodes { references { observation { id } } }'],
+    ['exports', 10, 'nodes { market { name } }'],
+  ])('of %s are those of its default of %d where the size is null', (field, size, inside) => {
+    const argued = (text: string) => callsOf(`{ ${field}${text} { ${inside} } }`);
+    expect([argued('(first: null)'), argued('')]).toEqual(Array(2).fill(argued(`(first: ${size})`)));
+  });
+
+  test.each([
+    ['events(first: 50) { nodes {', 'Event', 'title'],
+    ['market(id: 1) { companies { nodes {', 'Company', 'name esg market { name }'],
+    ['nodes(nodeIds: ["a"]) { ... on Market {', 'Market', 'companies { nodes { esg } }'],
+  ])('of %s do not rise with fragments on an interface of what is there already', (above, type, fields) => {
+    const costBelow = (inside: string) => costOf(`{ ${above} ${inside} ${'} '.repeat(above.split('{').length - 1)} }`);
+    const other = '... on Observation @defer { title content }';
+    expect(costBelow(`... on Node { nodeId ... on ${type} { ${fields} } ${other} }`)).toEqual(
+      costBelow(`nodeId ${fields}`),
+    );
+  });
+
   test('a field with a resolver that states no cost is not in a schema', () => {
     const typeDefs =
       'directive @cost(calls: Int! = 0) on FIELD_DEFINITION type Query { viewer: Int @cost unknown: Int }';

@@ -1,8 +1,10 @@
 // Estimates the most that an operation can cost before it is executed: one walk over its document, with lists as long as they can be.
 import {
   type DocumentNode,
+  doTypesOverlap,
   type FieldNode,
   type FragmentDefinitionNode,
+  type GraphQLCompositeType,
   type GraphQLDirective,
   type GraphQLField,
   type GraphQLNamedType,
@@ -58,6 +60,8 @@ const deferredFragment = 30;
 /** The assumed length of a list that nothing limits. */
 const listLength = 4;
 
+type Field = GraphQLField<unknown, unknown>;
+
 /** What `@cost` says of a field (schema/base.graphql). */
 interface FieldCost {
   readonly calls: number;
@@ -100,10 +104,10 @@ function introspectionLengths(schema: GraphQLSchema): Readonly<Record<string, nu
 }
 
 /** The costs of all fields that state one. @throws Error if a field with a resolver does not: what makes calls must not cost nothing. */
-export const costsOf = oncePerValue((schema: GraphQLSchema): ReadonlyMap<GraphQLField<unknown, unknown>, FieldCost> => {
+export const costsOf = oncePerValue((schema: GraphQLSchema): ReadonlyMap<Field, FieldCost> => {
   const directive = schema.getDirective('cost') as GraphQLDirective;
   const introspected = introspectionLengths(schema);
-  const costs = new Map<GraphQLField<unknown, unknown>, FieldCost>();
+  const costs = new Map<Field, FieldCost>();
   for (const type of Object.values(schema.getTypeMap()).filter(type => isObjectType(type) || isInterfaceType(type))) {
     for (const field of Object.values(type.getFields())) {
       const name = `${type.name}.${field.name}`;
@@ -160,7 +164,7 @@ export function estimateCost(
   const filtered = new Map<string, number>();
   let values = 0;
 
-  function walk(set: SelectionSetNode, type: GraphQLNamedType, group: ObjectGroup): void {
+  function walk(set: SelectionSetNode, type: GraphQLCompositeType, group: ObjectGroup): void {
     for (const selection of set.selections) {
       if (isSkipped(selection, variables)) continue;
       if (selection.kind === Kind.FIELD) {
@@ -170,23 +174,18 @@ export function estimateCost(
       }
       const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments.get(selection.name.value);
       if (fragment === undefined) continue;
-      if (isDeferred(selection)) values += group.times * deferredFragment;
       const condition = fragment.typeCondition?.name.value;
-      const narrowed = (condition !== undefined && schema.getType(condition)) || type;
-      walk(
-        fragment.selectionSet,
-        narrowed,
-        narrowed === type ? group : narrowTo(narrowed, group, charges, statisticsLimit),
-      );
+      const named = condition === undefined ? type : (schema.getType(condition) as GraphQLCompositeType);
+      // Below a fragment on an interface, there may be one on another type.
+      if (!doTypesOverlap(schema, type, named)) continue;
+      if (isDeferred(selection)) values += group.times * deferredFragment;
+      // An object stays what it is within a fragment on an interface.
+      if (named === type || isObjectType(type)) walk(fragment.selectionSet, type, group);
+      else walk(fragment.selectionSet, named, narrowTo(named, group, charges, statisticsLimit));
     }
   }
 
-  function walkField(
-    node: FieldNode,
-    field: GraphQLField<unknown, unknown>,
-    type: GraphQLNamedType,
-    group: ObjectGroup,
-  ): void {
+  function walkField(node: FieldNode, field: Field, type: GraphQLCompositeType, group: ObjectGroup): void {
     const isMutation = type === schema.getMutationType();
     const cost = costs.get(field) ?? noCost;
     const given = argumentsOf(field, node, cost.maxPage);
@@ -213,7 +212,7 @@ export function estimateCost(
     values += group.times * (value * items + argumentValue * given.values);
 
     if (node.selectionSet === undefined) return;
-    const below = getNamedType(field.type);
+    const below = getNamedType(field.type) as GraphQLCompositeType;
     // The nodes of a connection and those of its edges are the same objects.
     const isSameObject = (cost === noCost || group.page !== undefined) && field.args.length === 0;
     const objects = group.objects * length;
@@ -270,25 +269,25 @@ function argumentReader(variables: Readonly<Record<string, unknown>>) {
   const sizeOfObject = oncePerValue((value: object): number => sumBy(Object.values(value), sizeOf));
   const sizeOf = (value: unknown) => (typeof value === 'object' && value !== null ? sizeOfObject(value) : 1);
 
-  function read(field: GraphQLField<unknown, unknown>, node: FieldNode, maxPage?: number): Given {
+  function read(field: Field, node: FieldNode, maxPage?: number): Given {
     // Arguments with the same text have the same value within one operation.
     const text = (node.arguments ?? []).map(({ loc }) => loc?.source.body.slice(loc.start, loc.end)).join();
     const id = ids.get(text) ?? ids.size;
     ids.set(text, id);
     const values: Readonly<Record<string, unknown>> = getArgumentValues(field, node, variables);
     const list = values.ids ?? values.nodeIds;
+    const first = field.args.find(({ name }) => name === 'first');
     return {
       id,
       values: sumBy(Object.values(values), sizeOf),
-      size: field.args.some(({ name }) => name === 'first')
-        ? countedSize(values.first ?? values.last, maxPage)
-        : undefined,
+      // A size that is null is the default, too.
+      size: first && countedSize(values.first ?? values.last ?? first.defaultValue, maxPage),
       has: (name: string) => values[name] != null,
       ids: Array.isArray(list) ? list.length : undefined,
     };
   }
 
-  return (field: GraphQLField<unknown, unknown>, node: FieldNode, maxPage?: number) => {
+  return (field: Field, node: FieldNode, maxPage?: number) => {
     const given = byNode.get(node) ?? read(field, node, maxPage);
     byNode.set(node, given);
     return given;

@@ -15,6 +15,7 @@ import { hold } from './support/hold.js';
 import { connectMcp, connectOldMcp, modern, revisions, sendMcp, toolCall } from './support/mcp.js';
 import { counted } from './support/metrics.js';
 import { startRedis } from './support/redis.js';
+import { reply, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: an answer is what the test is about to find out
@@ -387,6 +388,25 @@ describe('an answer', () => {
         },
       ],
     });
+  });
+
+  test('has as many items as fit beside its errors, of which it has one of each kind', async () => {
+    const data = Array.from({ length: 60 }, (_, event) => ({
+      ...{ _id: `e${event}`, title: `Event ${event}`, summary: 's'.repeat(1_000), lastUpdated: '2026-01-01T00:00:00Z' },
+      references: Array.from({ length: 4 }, (_, index) => ({ _id: `o${event}-${index}`, title: 'News' })),
+    }));
+    const meta = { totalItems: 60, totalPages: 1, currentPage: 1, pageSize: 60 };
+    const service = forTest(
+      await startStubService(({ url = '' }, response) =>
+        url.includes('/events?') ? reply(response, 200, { meta, data }) : reply(response, 503),
+      ),
+    );
+    const own = forTest(await startGateway({ env: { ...env, UPSTREAM_BASE_URL: service.origin } }));
+    const { structuredContent }: Any = await call('explainEvents', { first: 60 }, forTest(await connectMcp(own.url)));
+    expect(structuredContent.note).toMatch(/^These are the first \d+ of 60 items/);
+    expect(JSON.stringify(structuredContent).length).toBeGreaterThan(58 * 1024);
+    expect(structuredContent.errors[0].extensions).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: true });
+    expect(structuredContent.errors.length).toBeLessThanOrEqual(3);
   });
 
   test('stays whole if it is of a mutation, however large: the mutation has taken effect', async () => {

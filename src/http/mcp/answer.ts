@@ -47,7 +47,7 @@ export function answerOf(tool: ToolOperation, text: string, variables: Readonly<
   const { data, errors }: { data: Record<string, unknown>; errors?: GraphQLFormattedError[] } = JSON.parse(text);
   const { page, operation } = tool;
   const shown = { data, ...(errors && { errors: distinct(tool, errors) }) };
-  const bytes = Buffer.byteLength(text);
+  const bytes = Buffer.byteLength(errors === undefined ? text : JSON.stringify(shown));
   const isTooLarge = bytes > maxBytes && operation.type === OperationTypeNode.QUERY;
   const connection = page && connectionAt(data, page);
   if (connection === undefined) {

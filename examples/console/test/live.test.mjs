@@ -548,6 +548,17 @@ check(
   },
 );
 
+check('a row with the focus that the list of the last filter does not have is not missed', async () => {
+  await page.goto(`${on.origin}/markets/1?search=Oy`);
+  await page.locator('tbody tr').first().waitFor();
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await heading('1,200 companies');
+  await page.locator('table').evaluate(table => table.parentElement.scrollTo(0, 40 * 300));
+  await page.locator('tr[aria-rowindex="302"]').getByRole('checkbox').check();
+  await page.goBack();
+  await heading(/^\d{1,3} companies$/);
+});
+
 check('after a review, the company says so without a reload', async () => {
   await page.goto(`${on.origin}/markets/2`);
   const row = page.locator('tbody tr').first();

@@ -53,15 +53,13 @@ export function CompanyTable(props: CompanyTableProps) {
   const { isCurrent, totalCount = 0, edges, next } = list;
   // The row with the focus stays in the page while others are on the screen: else its removal would take the focus away.
   const [focused, setFocused] = useState<number>();
+  const kept = focused === undefined || focused >= totalCount ? [] : [focused];
   const virtualizer = useVirtualizer({
     count: totalCount,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_HEIGHT,
     overscan: 8,
-    rangeExtractor: range =>
-      [...new Set([...defaultRangeExtractor(range), ...(focused === undefined ? [] : [focused])])].sort(
-        (a, b) => a - b,
-      ),
+    rangeExtractor: range => [...new Set([...defaultRangeExtractor(range), ...kept])].sort((a, b) => a - b),
   });
 
   // Reads the next page before the user has scrolled to it.

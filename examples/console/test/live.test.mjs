@@ -605,6 +605,15 @@ check('criteria outlive a reload', async () => {
   await page.getByRole('button', { name: 'Remove Germany' }).waitFor();
   await page.getByLabel('Add to Not wanted').fill('toys');
   await page.getByLabel('Add to Not wanted').press('Enter');
+  const countries = page.getByLabel('Add to Countries');
+  for (const name of ['France', 'United Kingdom', 'Serbia']) {
+    await countries.fill(name);
+    await countries.press('Enter');
+  }
+  const codes = await page.evaluate(() =>
+    JSON.parse(sessionStorage.criteria).locations.map(place => place.countryCode),
+  );
+  assert.deepEqual(codes, ['DE', 'FR', 'GB', 'RS']);
   await page.reload();
   await page.getByRole('button', { name: 'Remove toys' }).waitFor();
   assert.match(await page.getByLabel('Which companies do you look for?').inputValue(), /sealed bearings/);

@@ -13,9 +13,11 @@ const KEYWORDS = [
 
 const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
 const CODES = LETTERS.flatMap(first => LETTERS.map(second => first + second));
-/** Codes of the countries by their names. */
+/** Codes of the countries by their names. A code that another one has replaced, such as UK, has the same name. */
 const COUNTRIES = new Map(
-  CODES.map(code => [countryName(code), code] as const).filter(([name, code]) => name !== code),
+  CODES.filter(code => new Intl.Locale(`und-${code}`).region === code)
+    .map(code => [countryName(code), code] as const)
+    .filter(([name, code]) => name !== code),
 );
 
 const StartDiscoveryDocument = graphql(`

@@ -642,8 +642,9 @@ check(
 
 check('a session that ends asks once to sign in, and what was typed is still there', async t => {
   t.after(() => on.sandbox.forget());
-  await page.goto(`${on.origin}/discover`);
-  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  await page.goto(`${on.origin}/exports`);
+  await page.getByRole('button', { name: 'Register' }).waitFor();
+  await page.getByRole('link', { name: 'Discover' }).click();
   await page.getByLabel('Which companies do you look for?').fill('Who rents cranes?');
   on.sandbox.tell({ path: /./, status: 401 });
   // Not by the pointer: another refusal may have opened the dialog before.
@@ -657,6 +658,23 @@ check('a session that ends asks once to sign in, and what was typed is still the
   assert.equal(await page.getByLabel('Which companies do you look for?').inputValue(), 'Who rents cranes?');
   await page.getByRole('button', { name: /^Ask/ }).click();
   await page.getByRole('heading', { name: 'Criteria' }).waitFor();
+  // The next session ends before the screen of exports is opened again, and somebody signs in in another tab.
+  on.sandbox.tell({ path: /./, status: 401 });
+  await page.getByRole('button', { name: /^Ask/ }).dispatchEvent('click');
+  const dialog = page.getByRole('dialog').getByRole('heading', { name: 'Your session has ended' });
+  await dialog.waitFor();
+  await page.goBack();
+  await page.getByRole('heading', { name: 'Exports', level: 1 }).waitFor();
+  await page.getByRole('alert').first().waitFor();
+  await page.goForward();
+  await dialog.waitFor();
+  on.sandbox.forget();
+  const other = await page.context().newPage();
+  await other.goto(on.origin);
+  await on.signIn(other);
+  await dialog.waitFor({ state: 'hidden' });
+  await page.getByRole('heading', { name: 'Criteria' }).waitFor();
+  await other.close();
   on.complaints.length = 0;
 });
 

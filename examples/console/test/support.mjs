@@ -102,15 +102,15 @@ async function startConsole() {
     complaints,
     // As the gateway prints it: the page is then on the site of its cookie.
     origin: network.url.replace('127.0.0.1', 'localhost'),
-    async signIn() {
-      await page.getByRole('button', { name: 'Sign in' }).click();
-      await this.fillSignIn();
+    async signIn(tab = page) {
+      await tab.getByRole('button', { name: 'Sign in' }).click();
+      await this.fillSignIn(tab);
     },
-    async fillSignIn() {
-      await page.getByLabel('E-mail address').fill('ada@team.example');
-      await page.getByLabel('Password').fill('sandbox-ada');
-      await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
-      await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    async fillSignIn(tab = page) {
+      await tab.getByLabel('E-mail address').fill('ada@team.example');
+      await tab.getByLabel('Password').fill('sandbox-ada');
+      await tab.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
+      await tab.getByRole('button', { name: 'Sign out' }).waitFor();
     },
     look: name => look(page, name),
     async close(passed) {

@@ -1,6 +1,8 @@
 import { makeVar } from '@apollo/client';
 import { useQuery } from '@apollo/client/react';
+import { useEffect } from 'react';
 import { graphql } from '../gql';
+import type { ViewerQuery } from '../gql/graphql';
 import { client } from '../graphql/client';
 import { sessionEnded } from '../graphql/links';
 import { reconnect } from '../graphql/socket';
@@ -10,19 +12,22 @@ const ViewerDocument = graphql(`query Viewer { viewer { authentication email nam
 /** Number of the session, from 1. Each sign-in and each sign-out begins a new one. Undefined in between: then no screen is shown. */
 export const session = makeVar<number | undefined>(1);
 
+/** Who was there last. Once the session has ended, the gateway names no one, but the screen stays as it is until somebody signs in. */
+let lastViewer: ViewerQuery['viewer'] | undefined;
+
 /** The other tabs of the console have the same cookie. */
 const otherTabs = new BroadcastChannel('session');
-otherTabs.onmessage = ({ data: isSameUser }) => (isSameUser ? goOn() : renew());
+otherTabs.onmessage = ({ data: email }) => take(email);
 
 /** Begins a new session in all tabs, after the cookie has changed. @param email of who has signed in: who was before goes on with what was typed. */
 export async function beginSession(email?: string | null): Promise<void> {
-  const last = client.readQuery({ query: ViewerDocument })?.viewer?.email;
-  const isSameUser = sessionEnded() && last != null && last === email;
-  otherTabs.postMessage(isSameUser);
-  if (isSameUser) return goOn();
-  await renew();
-  // The button that had the focus is gone.
-  document.getElementById('content')?.focus({ preventScroll: true });
+  otherTabs.postMessage(email);
+  await take(email);
+}
+
+async function take(email: string | null | undefined): Promise<void> {
+  if (email != null && email === lastViewer?.email) goOn();
+  else await renew();
 }
 
 /** Reads again what the ended session could not. */
@@ -40,11 +45,18 @@ async function renew(): Promise<void> {
   sessionStorage.clear();
   reconnect();
   await client.clearStore();
+  lastViewer = undefined;
   session(last + 1);
+  // The button that had the focus is gone.
+  document.getElementById('content')?.focus({ preventScroll: true });
 }
 
 /** Who uses the page. `isKnown` is false until the gateway has said it; then no viewer means that no one is signed in. */
 export function useViewer() {
   const { data } = useQuery(ViewerDocument);
-  return { viewer: data?.viewer, isKnown: data !== undefined };
+  const viewer = data?.viewer ?? lastViewer;
+  useEffect(() => {
+    lastViewer = viewer;
+  }, [viewer]);
+  return { viewer, isKnown: data !== undefined };
 }

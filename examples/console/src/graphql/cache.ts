@@ -12,6 +12,8 @@ export const cache = new InMemoryCache({
         exports: relayStylePagination(['filter']),
       },
     },
+    // It has no key: what one query reads of it is added to what others have read.
+    Viewer: { merge: true },
     // Each version by itself: a live update does not change the one that somebody reads.
     Event: { keyFields: ['nodeId'] },
     // Their `id` is unique only within a market, or they have none: `nodeId` is unique everywhere.

@@ -323,6 +323,14 @@ const answerExports = (t, node) =>
     data: { exports: { ...exports, totalCount: 1, edges: [{ __typename: 'ExportEdge', node }] } },
   }));
 
+check('a market that may not be read hides only its name', async t => {
+  const forbidden = { message: 'Not yours', extensions: { code: 'FORBIDDEN', retryable: false } };
+  await answer(t, 'Exports', result => ({ ...result, errors: [forbidden] }));
+  await page.goto(`${on.origin}/exports`);
+  await page.getByRole('alert').getByText('Your account has no access').waitFor();
+  await page.getByRole('button', { name: 'Register' }).waitFor();
+});
+
 check('an export whose response is not known does not wait for it', async t => {
   await answerExports(t, unknownExport());
   await page.goto(`${on.origin}/exports`);

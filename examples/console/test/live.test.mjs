@@ -713,6 +713,20 @@ check('"Send again" goes once the export was sent again', async () => {
   assert.equal(await page.getByRole('dialog').getByText('`').count(), 0);
 });
 
+check('the list of exports has what was sent since it was read', async () => {
+  const count = async () => Number(/^[\d,]+/.exec(await heading(/^\d+ exports?$/))[0]);
+  endpoint.answer = { status: 200, body: { title: 'Thank you', message: 'Fine.', redirectUrl: null } };
+  await page.goto(`${on.origin}/exports`);
+  const before = await count();
+  await page.getByRole('link', { name: 'Markets', exact: true }).click();
+  await page.getByRole('link', { name: /^Industrial Components/ }).click();
+  await sendMarket();
+  await page.getByRole('dialog').getByText('Delivered').waitFor();
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('link', { name: 'Exports' }).click();
+  await heading(`${before + 1} exports`);
+});
+
 check(
   'events of the filter go to an endpoint: the tab renews the watch, begins it again after a sleep, and stops it',
   async () => {
@@ -839,6 +853,11 @@ async function heading(name) {
 /** Sends the companies of market 1 to the endpoint. */
 async function exportMarket() {
   await page.goto(`${on.origin}/markets/1`);
+  await sendMarket();
+}
+
+/** The same, of the market that is open. */
+async function sendMarket() {
   await page.locator('tbody tr').first().waitFor();
   await page.getByRole('button', { name: 'Export' }).click();
   await page.getByRole('button', { name: 'Send' }).click();

@@ -39,6 +39,8 @@ export function Exports() {
   const [retry, retrying] = useMutation(RetryDocument);
   const { data, error, loading, fetchMore, refetch } = useQuery(ExportsDocument, {
     variables: { filter: { endpoint } },
+    // A market sends exports, too.
+    fetchPolicy: 'cache-and-network',
     // While an export is being sent, the list shows it as soon as it has begun.
     pollInterval: testing.loading || retrying.loading ? 1_000 : 0,
   });
@@ -54,7 +56,7 @@ export function Exports() {
   return (
     <div className="stack">
       <Heading>Exports</Heading>
-      {hasCode(error, 'FORBIDDEN') ? (
+      {!data?.exports && hasCode(error, 'FORBIDDEN') ? (
         <p className="empty">
           Exports belong to a team. Sign in as a member of a team, or ask your administrator for one.
         </p>

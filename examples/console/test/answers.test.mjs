@@ -221,6 +221,18 @@ check('after a gap, the list is as it was read then', async t => {
   await page.getByRole('button', { name: 'Lost in the gap' }).waitFor();
 });
 
+check('a live message of which a part failed is shown', async t => {
+  await openMonitor();
+  t.after(keepMessages);
+  relay = message => {
+    const frame = JSON.parse(message);
+    if (frame.type !== 'next') return message;
+    return JSON.stringify({ ...frame, payload: { ...frame.payload, errors: [unavailable] } });
+  };
+  const { title } = post('With a part that failed');
+  await page.getByRole('button', { name: title }).waitFor();
+});
+
 check('the number of events is not that of the last filter', async t => {
   await openMonitor();
   const { promise } = held(t);

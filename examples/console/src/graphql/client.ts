@@ -4,10 +4,11 @@ import { RemoveTypenameFromVariablesLink } from '@apollo/client/link/remove-type
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { cache } from './cache';
 import { isRetryable, RETRY_MS } from './errors';
-import { http, oldOperations, resumes, trustedDocuments } from './links';
+import { http, keepsParts, oldOperations, resumes, trustedDocuments } from './links';
 import { beginsAgain, socket } from './socket';
 
 const isSubscription = ({ operationType }: ApolloLink.Operation) => operationType === 'subscription';
+const subscriptions = ApolloLink.from([beginsAgain, keepsParts, resumes, new GraphQLWsLink(socket)]);
 
 export const client = new ApolloClient({
   cache,
@@ -18,7 +19,7 @@ export const client = new ApolloClient({
   link: ApolloLink.from([
     new RemoveTypenameFromVariablesLink(),
     trustedDocuments,
-    ApolloLink.split(isSubscription, ApolloLink.from([beginsAgain, resumes, new GraphQLWsLink(socket)]), http),
+    ApolloLink.split(isSubscription, subscriptions, http),
   ]),
   // A part of a page that failed is null, and the rest is there: keep both the data and the errors.
   defaultOptions: {

@@ -65,6 +65,11 @@ const staleness = eachResult((result, { operationName: name = '' }) => {
 /** The links of everything but subscriptions. A refusal says nothing of how old the data is. */
 export const http = ApolloLink.from([requestIds, sessionEnds, refusals, staleness, new HttpLink({ uri: '/graphql' })]);
 
+/** Leaves out the errors of a message of which only a part failed: Apollo would leave out all of its data. */
+export const keepsParts = eachResult(result =>
+  Object.values(result.data ?? {}).some(Boolean) ? { ...result, errors: undefined } : result,
+);
+
 /**
  * Remembers the last cursor of a subscription to event updates. After a lost connection graphql-ws sends the same variables
  * again, so the subscription goes on after the last update that the page has.

@@ -238,6 +238,7 @@ describe('an export', () => {
 });
 
 describe('one domain in several forms', () => {
+  const pages = ['facebook.example', 'facebook.example/bäcker', 'facebook.example/müller'];
   const market = [
     { domain: 'Example.com', name: 'First', score: 1, operatesIn: ['de'] },
     { domain: 'example.com', name: 'Second', score: 3, operatesIn: ['fr'] },
@@ -247,6 +248,7 @@ describe('one domain in several forms', () => {
     { domain: 'xn--mnchen-3ya.example', name: 'Fifth' },
     { domain: 'mu\u0308nchen.example.', name: 'Sixth' },
     { name: 'Bad', domain: 'bad.example', naics: [{ code: {} }], operatesIn: 'x', dunsNumbers: 'y' },
+    ...pages.map(domain => ({ domain, name: domain })),
   ];
   let own: TestGateway;
   const service = fakeWire(({ path }) => {
@@ -273,13 +275,13 @@ describe('one domain in several forms', () => {
     expect(errors).toBeUndefined();
     const { companies, sorted, filtered, companyFacets } = data.market;
     const namesOf = ({ nodes }: { nodes: { name: string }[] }) => nodes.map(({ name }) => name);
-    expect([companies.totalCount, namesOf(companies)]).toEqual([3, ['First', 'Fourth', 'Bad']]);
+    expect([companies.totalCount, namesOf(companies)]).toEqual([6, ['First', 'Fourth', 'Bad', ...pages]]);
     expect(companies.nodes.map(({ id }: { id: string }) => id).slice(0, 2)).toEqual([
       '1:example.com',
       '1:xn--mnchen-3ya.example',
     ]);
     expect(companies.nodes[0].esg).toEqual({ domain: 'EXAMPLE.com.', share: 1 });
-    expect(namesOf(sorted)).toEqual(['First', 'Bad', 'Fourth']);
+    expect(namesOf(sorted)).toEqual(['First', 'Bad', ...pages, 'Fourth']);
     expect(namesOf(filtered)).toEqual(['First', 'Fourth']);
     expect(companyFacets.operatesIn).toEqual([{ value: 'de', count: 1 }]);
     for (const { nodeId, name } of companies.nodes) {
@@ -311,7 +313,7 @@ describe('one domain in several forms', () => {
   });
 
   test.each([
-    [{ matching: {} }, ['Example.com', 'münchen.example', 'bad.example']],
+    [{ matching: {} }, ['Example.com', 'münchen.example', 'bad.example', ...pages]],
     [{ visible: { first: 2 } }, ['Example.com', 'münchen.example']],
     [{ domains: ['Example.com', 'example.com.', 'EXAMPLE.com'] }, ['example.com']],
     [{ domains: [' example.com. ', '\n\u00a0bad.example\t'] }, ['example.com', 'bad.example']],

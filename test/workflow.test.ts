@@ -226,7 +226,7 @@ describe('each step', () => {
 
   const domains = ['a.example'];
   const partial = { mode: 'partial', domains };
-  const unusual = ['my_company.example.com', '1.2.3.4', 'shop.example.com:8080'];
+  const unusual = ['my_company.example.com', '1.2.3.4', 'shop.example.com:8080', 'münchen.example:8080'];
   test.each<[string, object, object]>([
     ['createSearchCriteria', { searchInput: 'x' }, { searchType: 'marketSearch' }],
     ['createSearchCriteria', { searchType: 'y', searchInput: 'x' }, { searchType: 'y' }],
@@ -663,6 +663,7 @@ describe('invalid input is refused before any call', () => {
     [exporting({ visible: { last: 0 } }), 'input.companies.visible.last'],
     [exporting({ matching: { search: ' ' } }), 'input.companies.matching.search'],
     [reviewing({ all: false }), 'input.target.all'],
+    [reviewing({ domains: ['münchen.example/about', 'münchen.example'] }), 'input.target.domains.0'],
     [reviewing({ all: true, domains: ['a.example'] }), 'input.target'],
     [asking(' '), 'input.searchInput'],
     [asking('a\ud800'), 'input.searchInput'],

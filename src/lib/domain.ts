@@ -7,7 +7,14 @@ const maxLength = 1_000;
 export function domainKey(domain: string): string {
   const plain = domain.trim().toLowerCase();
   const isUnicode = /[^\x21-\x7e]/.test(plain) && plain.length <= maxLength;
-  return ((isUnicode && domainToASCII(plain)) || plain).replace(/\.$/, '');
+  return (isUnicode ? inAscii(plain) : plain).replace(/\.$/, '');
+}
+
+/** What is no host, with or without a port, stays as it is: `domainToASCII` would drop all that stands behind the host. */
+function inAscii(domain: string): string {
+  const [, host = '', port = ''] = /^([^\s/?#\\@:]+)(:\d+)?$/.exec(domain) ?? [];
+  const ascii = domainToASCII(host);
+  return ascii === '' ? domain : ascii + port;
 }
 
 /** Each domain once, as it is written first. */

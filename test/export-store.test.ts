@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { lstat, mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { TeamKey } from '../src/auth/teams.js';
 import { Secret } from '../src/config/values.js';
@@ -15,8 +15,9 @@ import { earlierExport, recentExports, withEndpoint, withExport } from '../src/d
 import { createTeamStore, type TeamStore, type TextStore } from '../src/domains/exports/team-store.js';
 import { timeNow } from '../src/lib/clock.js';
 import { iso } from '../src/lib/time.js';
-import { forTest, temporaryFolder } from './support/cleanups.js';
+import { cleanups, forTest, temporaryFolder } from './support/cleanups.js';
 import { cpuTimeOf } from './support/cpu-time.js';
+import { startLosingWay } from './support/lost-reply.js';
 import { startNetwork } from './support/network.mjs';
 import { startRedis } from './support/redis.js';
 import { redisPlaces } from './support/redis-cluster.js';
@@ -296,6 +297,19 @@ describe('the file of the export store', () => {
     expect(await names(await storeAt(path), team)).toEqual(['a', 'b']);
   });
 
+  test('has a change that is not retryable where only the folder could not be synced', async () => {
+    const path = await temporaryFolder();
+    const store = await storeAt(path);
+    const handle = await open(path);
+    const sync = jest.spyOn(Object.getPrototypeOf(handle) as typeof handle, 'sync').mockResolvedValueOnce();
+    cleanups.push(() => sync.mockRestore());
+    await handle.close();
+    sync.mockRejectedValueOnce(Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'fsync' }));
+    const unavailable = { extensions: { code: 'UPSTREAM_UNAVAILABLE', retryable: false } };
+    await expect(register(store, team, 'a')).rejects.toMatchObject(unavailable);
+    expect(await names(store, team)).toEqual(['a']);
+  });
+
   test('is written through no link in its place', async () => {
     const path = await temporaryFolder();
     const [store, other] = [await storeAt(path), join(await temporaryFolder(), 'other')];
@@ -359,4 +373,29 @@ test('4 MB of exports of a team can be read, changed and made smaller over a lin
   expect(await ofOperator.change(name, text => ({ result: text?.length }))).toBe(large.length);
   expect(await store.change(name, text => ({ value: '"small"', result: text?.length }))).toBe(large.length);
   expect(await store.change(name, text => ({ result: text }))).toBe('"small"');
+});
+
+describe('a change whose reply was lost on its way from Redis', () => {
+  const changed = "redis.call('HSET'";
+  async function startWay() {
+    const way = await startLosingWay(forTest(await startRedis()).port);
+    const store = signed(createRedisStore(await redisAt(way.url), silentTelemetry));
+    await register(store, team, 'first');
+    return { way, store };
+  }
+
+  test('has succeeded', async () => {
+    const { way, store } = await startWay();
+    way.loseReplyTo(changed);
+    expect(await register(store, team, 'second')).toBe('second');
+    expect(await names(store, team)).toEqual(['first', 'second']);
+  });
+
+  test('is not retryable where Redis does not say what it has', async () => {
+    const { way, store } = await startWay();
+    way.loseReplyTo(changed);
+    way.block();
+    const unavailable = { extensions: { code: 'UPSTREAM_UNAVAILABLE', retryable: false } };
+    await expect(register(store, team, 'second')).rejects.toMatchObject(unavailable);
+  });
 });

@@ -24,6 +24,7 @@ import { postJson, signedIn, startGateway, type TestGateway } from './support/ga
 import { hold } from './support/hold.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
 import { takeLog } from './support/log.js';
+import { startLosingWay } from './support/lost-reply.js';
 import { counted } from './support/metrics.js';
 import { startRedis } from './support/redis.js';
 import { type Heard, overSse, overWebsocket } from './support/streams.js';
@@ -777,6 +778,19 @@ describe('the signature of an export', () => {
     const later = endpoint.received.at(-1) as ReceivedCall;
     expect(verified(later, second) && verified(later, third)).toBe(true);
     expect(() => verified(later, old)).toThrow();
+  });
+
+  test('is made with both secrets after a rotation of which Redis could not tell', async () => {
+    const way = await startLosingWay(forTest(await startRedis()).port);
+    gateway = await gatewayWith({}, { redisUrl: way.url });
+    const endpoint = await startEndpoint(thanks);
+    const old = await secretOf({}, endpoint.url);
+    way.loseReplyTo("redis.call('HSET'");
+    const { data, errors } = await gateway.query(rotateMutation, { name: crm }, admin);
+    expect(errors).toBeUndefined();
+    await send();
+    const [call] = endpoint.received as [ReceivedCall];
+    expect(verified(call, old) && verified(call, data.rotateExportEndpointSecret.signingSecret)).toBe(true);
   });
 
   test('is made with a replaced secret for 24 hours', () => {

@@ -65,7 +65,9 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
     if (error.syscall === undefined && !isDamaged) throw error;
     const damage = 'exports.json cannot be read; exports are refused until it is repaired or moved away';
     telemetry.stored(isDamaged ? damage : failureInWords(error, 'exports are refused until it is writable again'));
-    throw new UpstreamUnavailable('The export store is not available');
+    // The last of all, after which the change is there.
+    const mayBeThere = error.syscall === 'fsync';
+    throw new UpstreamUnavailable('The export store is not available', undefined, !mayBeThere);
   }
 
   return {
@@ -145,10 +147,11 @@ async function replace(folder: string, file: string, text: string): Promise<stri
   // Exclusive, so that it follows no link.
   await writeFile(newFile, text, { mode: 0o600, flag: 'wx', flush: true });
   const version = await versionOf(newFile);
-  await rename(newFile, file);
-  // The rename is durable only once the folder is synced.
+  // Before the rename, after which no failure means that nothing has changed.
   const directory = await open(folder, 'r');
   try {
+    await rename(newFile, file);
+    // The rename is durable only once the folder is synced.
     await directory.sync();
   } finally {
     await directory.close();

@@ -3,7 +3,13 @@ import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { z } from 'zod';
-import { countFaults, type RedisClient, type RedisTelemetry, replacingOtherType } from '../../data/redis.js';
+import {
+  countFaults,
+  firstContact,
+  type RedisClient,
+  type RedisTelemetry,
+  replacingOtherType,
+} from '../../data/redis.js';
 import { UpstreamUnavailable } from '../../errors.js';
 import { sealsIn, type TextStore } from './team-store.js';
 
@@ -26,9 +32,10 @@ const maxPauseMs = 20;
  * persists its data. The eviction policy must spare keys without an expiry (`volatile-*` or `noeviction`).
  */
 export function createRedisStore(redis: RedisClient, telemetry: RedisTelemetry): TextStore {
-  const attempt = <T>(command: string, run: () => Promise<T>): Promise<T> =>
+  /** @param retryable whether it is certain that nothing has changed if the command fails. */
+  const attempt = <T>(command: string, run: () => Promise<T>, retryable = true): Promise<T> =>
     countFaults(telemetry, command, run).catch(() => {
-      throw new UpstreamUnavailable('The export store is not available');
+      throw new UpstreamUnavailable('The export store is not available', undefined, retryable);
     });
 
   /** Reads in batches, so that many teams do not delay other Redis commands. */
@@ -61,14 +68,27 @@ export function createRedisStore(redis: RedisClient, telemetry: RedisTelemetry):
       return [...found];
     },
     async change(key, change) {
+      let last: ReturnType<typeof change> | undefined;
       for (let tries = 1; tries <= maxTries; tries++) {
         const [version, before] = await attempt('HMGET', () => redis.hmget(key, 'version', 'state'));
-        const { value, result } = change(before ?? undefined);
+        // Where a reply is lost, a Cluster sends the command again.
+        if (last !== undefined && last.value === before) return last.result;
+        last = change(before ?? undefined);
+        const { value, result } = last;
         if (value === undefined) return result;
         // Before the state is replaced, so that no team is ever missing from the set.
         await attempt('SADD', () => replacingOtherType(redis, teamsKey, () => redis.sadd(teamsKey, key)));
         const values = [version ?? '0', value, JSON.stringify(sealsIn(value))];
-        const replaced = await attempt('EVAL', () => redis.eval(replaceScript, 1, key, ...values));
+        const replace = () => redis.eval(replaceScript, 1, key, ...values);
+        const stored = async () => {
+          await firstContact(redis);
+          return attempt('HGET', () => redis.hget(key, 'state'), false);
+        };
+        const replaced = await attempt('EVAL', replace).catch(async error => {
+          // Perhaps only the reply was lost. Twice, because a connection that is gone may still look as if it were there.
+          if ((await stored().catch(stored)) !== value) throw error;
+          return 1;
+        });
         if (replaced === 1) return result;
         await pause(Math.random() * maxPauseMs);
       }

@@ -106,6 +106,20 @@ describe.each<[string, Compare]>([
     expect(ids.toSorted()).toEqual(Array.from({ length: 150 }, (_, index) => `e${index}`).toSorted());
   });
 
+  test('knows an event that is updated all the time, however many others are new', async () => {
+    const service = list();
+    const start = at('2026-03-10T10:00:00Z');
+    let tail = await follow(service.read, undefined, start);
+    for (let poll = 1; poll <= 11; poll += 1) {
+      const now = start + poll * 30_000;
+      service.set('x', new Date(now).toISOString());
+      for (let index = 0; index < 100; index += 1) service.set(`${poll} ${index}`, new Date(now).toISOString());
+      tail = await follow(service.read, tail, now);
+    }
+    expect(tail.known.length).toBe(1_000);
+    expect(new Map(tail.known).get('x')).toBe(start + 30_000);
+  });
+
   test('begins at the newest update of a long list in few calls', async () => {
     const service = list();
     const newest = at('2026-03-10T09:59:00Z');

@@ -163,7 +163,12 @@ async function nextTail(read: ReadBetween, last: Tail, now: number): Promise<Tai
   const from = Math.max(last.from, newest - overlapMs);
   const recent = last.updates.filter(({ foundAt }) => foundAt > now - keptForMs).slice(-maxUpdates);
   const known = new Map(last.known);
-  for (const { key, event } of fresh) if (!known.has(event.id)) known.set(event.id, updateTime(key));
+  for (const { key, event } of fresh) {
+    const firstUpdate = known.get(event.id) ?? updateTime(key);
+    // Those that were found longest ago come first, and are left out.
+    known.delete(event.id);
+    known.set(event.id, firstUpdate);
+  }
   return {
     from,
     seen: [...seen].filter(key => updateTime(key) >= from),

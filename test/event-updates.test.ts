@@ -267,8 +267,10 @@ describe('the updates after a position', () => {
     let fault: Error | undefined;
     let repeated: string | undefined;
     let reads = 0;
+    let beforePage = (_page: number) => {};
     const read: ReadBetween = async (page, from, to, pageSize = 100) => {
       reads += 1;
+      beforePage(page);
       if (fault !== undefined) throw fault;
       const inRange = [...events.values()].filter(({ lastUpdated }) => {
         const time = at(known(lastUpdated) ?? '');
@@ -280,7 +282,15 @@ describe('the updates after a position', () => {
     return {
       read,
       reads: () => reads,
-      set: (id: string, seconds: number) => events.set(id, { id, lastUpdated: stamp(seconds) } as Event),
+      /** What was set last is at the end of the list. */
+      set(id: string, seconds: number) {
+        events.delete(id);
+        events.set(id, { id, lastUpdated: stamp(seconds) } as Event);
+      },
+      /** Changes the list before each page of it is read. */
+      change: (before: (page: number) => void) => {
+        beforePage = before;
+      },
       fail: (error: Error | undefined) => {
         fault = error;
       },
@@ -370,6 +380,25 @@ describe('the updates after a position', () => {
       expect(found.length).toBeLessThanOrEqual(700);
     }
     expect(new Set(found).size).toBe(700);
+  });
+
+  test('are all read from a list that is sorted by age, and changes each time that it is read', async () => {
+    const service = world();
+    const first = await service.tail(undefined, 0);
+    const [start] = await service.messages(undefined, [first]);
+    const ids = Array.from({ length: 250 }, (_, index) => `e${index}`);
+    for (const [index, id] of ids.entries()) service.set(id, 10 * index);
+    const second = await service.tail(first, 2_500, 'other');
+    let changes = 0;
+    service.change(page => {
+      if (page !== 2 || changes === 3) return;
+      service.set(`e${changes}`, 2_501 + changes);
+      changes += 1;
+    });
+    const messages = await service.messages(start?.cursor, [second]);
+    const third = await service.tail(second, 2_510, 'other');
+    messages.push(...(await service.messages(messages.at(-1)?.cursor, [third])));
+    expect(new Set(idsIn(messages))).toEqual(new Set(ids));
   });
 
   test('are no gap, however long the list had no updates', async () => {

@@ -210,7 +210,7 @@ export const eventChanges =
     const read = reading(auth);
     const begin = position && tail ? withTimes(position, tail) : position;
     const follower = new Follower(begin, position?.tail, position =>
-      missedSince(position, read, () => {}).catch(error => {
+      missedSince(position, read).catch(error => {
         if (error instanceof QueryTooComplex) return undefined;
         throw error;
       }),

@@ -5,7 +5,7 @@ import { refusalOf } from '../../data/polling/state-message.js';
 import { QueryTooComplex, RateLimited } from '../../errors.js';
 import type { ListId } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';
-import { type Event, updatedAt } from './model.js';
+import { type Event, newestVersions, updatedAt } from './model.js';
 import {
   endFor,
   maxReads,
@@ -165,25 +165,25 @@ function eventsSince(tail: FleetTail, last: TailPlace): readonly Event[] | undef
   return tail.updates.slice(tail.updates.length - count).map(({ event }) => event);
 }
 
-/** Reads what a client has missed; undefined if that is not known, or too much. @param forget is called before all is read again. */
-export async function missedSince(
-  position: Position,
-  read: ReadBetween,
-  forget: () => void,
-): Promise<Found | undefined> {
+/** Reads what a client has missed; undefined if that is not known, or too much. */
+export async function missedSince(position: Position, read: ReadBetween): Promise<Found | undefined> {
   if (position.from > timeNow()) return undefined;
+  let events: readonly Event[] = [];
   let missing = Number.NaN;
   for (let reads = 1; ; reads += 1) {
-    forget();
     const list = await readAll(read, position.from, endFor(timeNow()), maxMissed);
     if (list.isTooLong) return undefined;
-    const isComplete = list.missing === 0 || (reads === maxReads && list.missing === missing);
+    const before = events.length;
+    // A list that changes while it is read may hide another event each time.
+    events = newestVersions([...events, ...list.events]);
+    const missesAlike = list.missing === missing && events.length === before;
+    const isComplete = list.missing === 0 || (reads === maxReads && missesAlike);
     missing = list.missing;
     if (!isComplete && reads < maxReads) continue;
-    const had = list.events.filter(event => !isAfter(position, event));
+    const had = events.filter(event => !isAfter(position, event));
     const current = had.map(event => named(updateKey(event)));
     // Also what the list no longer has: a poll that began before may still send it.
-    return { events: list.events, seen: new Map([...position.seen, ...current]), isComplete };
+    return { events, seen: new Map([...position.seen, ...current]), isComplete };
   }
 }
 
@@ -237,7 +237,7 @@ async function untilRead(
 ): Promise<Found | undefined> {
   for (let pause = retryMs.first; ; pause = Math.min(pause * 2, retryMs.max)) {
     try {
-      return await missedSince(position, read, forget);
+      return await missedSince(position, read);
     } catch (error) {
       if (signal.aborted || refusalOf(error) !== undefined) throw error;
       // The limits of the gateway; that of the service has passed soon.

@@ -10,7 +10,7 @@ import { createFeedLimits, eventUpdates } from '../src/domains/events/feed.js';
 import type { Event } from '../src/domains/events/model.js';
 import { follow, type ReadBetween } from '../src/domains/events/tail.js';
 import { type EventUpdate, type FleetTail, updatesAfter } from '../src/domains/events/updates.js';
-import { cursorAt, positionIn, updatesListId } from '../src/domains/events/updates-cursor.js';
+import { cursorAt, cursorBehind, positionIn, updatesListId } from '../src/domains/events/updates-cursor.js';
 import { BadUserInput, Forbidden, UpstreamUnavailable } from '../src/errors.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -399,6 +399,21 @@ describe('the updates after a position', () => {
     const third = await service.tail(second, 2_510, 'other');
     messages.push(...(await service.messages(messages.at(-1)?.cursor, [third])));
     expect(new Set(idsIn(messages))).toEqual(new Set(ids));
+  });
+
+  test('have cursors that name a tail again once it knows what the list had before it', async () => {
+    const service = world();
+    const chain = 'aaaaaaaaaaaa';
+    const first = await service.tail(undefined, 1, chain);
+    service.set('a', 2);
+    const shown = [{ id: 'a', lastUpdated: stamp(2) } as Event];
+    const cursor = cursorBehind({ from: base, seen: [] }, shown, list);
+    const second = await service.tail(first, 3, chain);
+    service.set('b', 4);
+    const third = await service.tail(second, 5, chain);
+    const [update] = await service.messages(cursor, [first, second, third]);
+    expect(update?.event?.id).toBe('b');
+    expect(positionIn(update?.cursor ?? '', list).tail).toEqual({ chain, sent: third.sent });
   });
 
   test('are no gap, however long the list had no updates', async () => {

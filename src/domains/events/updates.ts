@@ -101,7 +101,7 @@ export class Follower {
 
   #batch(position: Position, found: Found, tail: FleetTail | undefined, isNext: boolean): Batch {
     const { from, fromHash } = position;
-    const polled = isNext || tail === undefined ? undefined : positionAt(tail);
+    const polled = tail === undefined || (isNext && position.tail) ? undefined : positionAt(tail);
     const isAhead = (event: Event) => polled !== undefined && isAfter(polled, event);
     const fresh = found.events
       .filter(event => {
@@ -119,11 +119,11 @@ export class Follower {
       .sort((one, other) => newestFirst(other.seen, one.seen));
     // Only what was read and sent completely may be skipped from now on.
     const until = found.isComplete ? Math.max(from, tail?.from ?? overlapBefore(found.events, timeNow())) : from;
+    const had = [...since(from, found.seen)].sort(newestFirst);
     const hasNewer = isNext
-      ? position.tail === undefined
+      ? had.some(([hash, time]) => polled && time >= polled.from && !polled.seen.has(hash))
       : found.events.some(event => isAhead(event) && !isAfter(position, event));
     const reached = found.isComplete && !hasNewer ? tail : undefined;
-    const had = [...since(from, found.seen)].sort(newestFirst);
     const all = [...fresh.map(({ seen }) => seen), ...had].sort(newestFirst);
     const places = new Map(all.map(([hash], place) => [hash, place]));
     const after = (count: number): CursorPosition => {

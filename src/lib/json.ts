@@ -34,16 +34,21 @@ interface JsonExcess {
   readonly value: number;
 }
 
-/** The escape of half a surrogate pair, in a text without escaped backslashes. */
-const half = /\\ud[89ab][\da-f]{2}(?!\\ud[c-f][\da-f]{2})|(?<!\\ud[89ab][\da-f]{2})\\ud[c-f][\da-f]{2}/gi;
+const [firstHalf, secondHalf] = [String.raw`\\ud[89ab][\da-f]{2}`, String.raw`\\ud[c-f][\da-f]{2}`];
+/** What stands before an escape: backslashes only in pairs, which escape each other. */
+const before = String.raw`(?<!\\)(?:\\\\)*`;
+/**
+ * The escape of half a surrogate pair. What stands before it is looked at last, so that only backslashes before such an escape cost anything; and no text is
+ * made for the others.
+ */
+const half = new RegExp(
+  String.raw`(?:${firstHalf}(?!${secondHalf})|${secondHalf}(?<!${before}${firstHalf}${secondHalf}))(?<=${before}\\u.{4})`,
+  'gi',
+);
 
 /** A JSON text in well-formed Unicode: half a surrogate pair, which only an escape can write, becomes U+FFFD. */
 function wellFormedText(bytes: Buffer): BoundedJson {
-  const text = bytes.toString();
-  if (!text.includes('\\ud') && !text.includes('\\uD')) return text as BoundedJson;
-  // Between escaped backslashes, each backslash begins an escape.
-  const parts = text.split('\\\\').map(part => (part.includes('\\u') ? part.replace(half, '\\ufffd') : part));
-  return parts.join('\\\\') as BoundedJson;
+  return bytes.toString().replace(half, '\\ufffd') as BoundedJson;
 }
 
 declare const boundedBrand: unique symbol;

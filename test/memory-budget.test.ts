@@ -530,9 +530,10 @@ describe('What outlives its request counts for as long as it lives', () => {
       }
     }
   };
+  const multipart = 'multipart/mixed;subscriptionSpec=1.0';
   const streams: [string, Send][] = [
     ['Server-Sent Events', overHttp('/graphql/stream', 'text/event-stream')],
-    ['multipart responses', overHttp('/graphql', 'multipart/mixed;subscriptionSpec=1.0')],
+    ['multipart responses', overHttp('/graphql', multipart)],
     ['WebSockets', onWebSockets],
   ];
   const plain = overHttp('/graphql', 'application/json');
@@ -584,6 +585,17 @@ describe('What outlives its request counts for as long as it lives', () => {
     const { grownNow, counted: bytes } = await growth(send, count, make);
     await until(async () => (await grownNow()) < 6 * mebibyte);
     expect(bytes).toBeLessThan(mebibyte);
+  });
+
+  test('nor the key under which a response would have been cached', async () => {
+    await start(undefined);
+    const query = `subscription { ${idle()} { finished } }`;
+    let texts = 0;
+    const make = () => ({ query, variables: { text: `${++texts}`.padEnd(60_000) } });
+    const { grownNow } = await growth(overHttp('/graphql', multipart), 200, make, 1);
+    await until(async () => (await counted(gateway.url, 'gateway_live_listeners', { transport: 'multipart' })) === 200);
+    // With its client, a stream takes about 40 KB.
+    await until(async () => (await grownNow()) < 12 * mebibyte);
   });
 
   test.each<[string, object]>([

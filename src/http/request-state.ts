@@ -114,6 +114,8 @@ export class RequestState {
   release(): void {
     this.isStream = !this.#isClosed;
     for (const end of this.#counts.splice(0)) end();
+    // Its key has the whole body, which nothing counts.
+    if (this.isStream) this.flight = undefined;
   }
 
   /** Lets go of the body, whose operation has been read. */

@@ -26,8 +26,10 @@ export async function beginSession(email?: string | null): Promise<void> {
 }
 
 async function take(email: string | null | undefined): Promise<void> {
-  if (email != null && email === lastViewer?.email) goOn();
-  else await renew();
+  if (email != null && email === lastViewer?.email) return goOn();
+  await renew();
+  // The button that had the focus is gone.
+  document.getElementById('content')?.focus({ preventScroll: true });
 }
 
 /** Reads again what the ended session could not. */
@@ -47,8 +49,6 @@ async function renew(): Promise<void> {
   await client.clearStore();
   lastViewer = undefined;
   session(last + 1);
-  // The button that had the focus is gone.
-  document.getElementById('content')?.focus({ preventScroll: true });
 }
 
 /** Who uses the page. `isKnown` is false until the gateway has said it; then no viewer means that no one is signed in. */

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   type FragmentDefinitionNode,
   type GraphQLResolveInfo,
@@ -8,10 +8,12 @@ import {
 } from 'graphql';
 import { withoutValue } from '../src/graphql/argument-errors.js';
 import { selectionsOf, selectsMember } from '../src/graphql/input.js';
+import { nodeId } from '../src/graphql/node.js';
 import { cursorOf, eventsWith } from './support/calls-table.js';
 import { forSuite, forTest } from './support/cleanups.js';
 import { cpuTimeOf } from './support/cpu-time.js';
-import { ask, demoHeaders, postJson, startGateway } from './support/gateway.js';
+import { ask, demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
+import { overSse } from './support/streams.js';
 import { eventPage, fakeWire } from './support/wire.js';
 
 const companies = [
@@ -426,6 +428,52 @@ test.each([
   expect({ status, data }).toEqual({ status: 400, data: undefined });
   expect(codesOf(errors)).toEqual(badInput(argument));
   expect(service.calls).toEqual([]);
+});
+
+describe('the argument of an error that the service answers with', () => {
+  const refusing = fakeWire(({ url }) =>
+    url.pathname.endsWith('/events') && url.searchParams.get('pageSize') === '1'
+      ? eventPage([{ _id: 'e', title: 'A plant burns', references: [{ _id: 'o', title: 'News' }] }])
+      : { status: 400, body: {} },
+  );
+  const id = JSON.stringify(nodeId('Observation', ['o']));
+  const job = JSON.stringify(nodeId('Job', ['1', 'DISCOVERY', '2']));
+  const everything = 'marketId: 1, companies: { matching: {} }';
+  let own: TestGateway;
+  beforeAll(async () => {
+    own = await startGateway({ wire: refusing.wire });
+    await own.query(
+      'mutation { registerExportEndpoint(input: { name: "crm", url: "https://crm.example", description: "d" }) { signingSecret } }',
+    );
+  });
+  afterAll(() => own.close());
+
+  test.each<[string, string | undefined]>([
+    ['{ observation(id: "o") { title } }', 'id'],
+    ['{ observations(ids: ["o"]) { title } }', 'ids.0'],
+    [`{ node(nodeId: ${id}) { ... on Observation { title } } }`, 'nodeId'],
+    [`{ nodes(nodeIds: [${job}]) { ... on Job { workflowName } } }`, 'nodeIds.0'],
+    [`{ node(nodeId: ${JSON.stringify(nodeId('Event', ['e']))}) { ... on Event { title } } }`, 'nodeId'],
+    ['{ event(id: "e") { title } }', 'id'],
+    ['{ events { totalCount } }', 'filter'],
+    ['{ eventStatistics { total } }', 'filter'],
+    ['{ suggestMarkets(keyword: "steel") }', 'keyword'],
+    ['{ events(first: 1) { nodes { references { observation { title } } } } }', undefined],
+    ['{ market(id: 1) { name } }', undefined],
+    ['{ market(id: 1) { jobs { id } } }', undefined],
+    ['{ market(id: 1) { companies { totalCount } } }', undefined],
+    [`mutation { exportMarketCsv(input: { ${everything} }) { downloadLink } }`, 'input.marketId'],
+    [`mutation { exportMarketToEndpoint(input: { ${everything}, endpoint: "crm" }) { __typename } }`, 'input.marketId'],
+    ['mutation { publishMarket(input: { marketId: 1 }) { marketId } }', 'input'],
+  ])('is one of the field: %s', async (query, argument) => {
+    expect(codesOf((await own.query(query)).errors)).toEqual([{ code: 'BAD_USER_INPUT', argument }]);
+  });
+
+  test('is one of the subscription', async () => {
+    const { results, ended } = overSse(own.url, { query: 'subscription { jobProgress(marketId: 1) { finished } }' });
+    await ended;
+    expect(codesOf(results[0].errors)).toEqual(badInput('marketId'));
+  });
 });
 
 describe('the argument of an error that GraphQL itself finds', () => {

@@ -303,6 +303,20 @@ describe('the tools of the sandbox', () => {
   });
 });
 
+test.each([
+  ['searchEvents', {}, undefined],
+  ['readObservation', { id: 'x' }, 'id'],
+  ['describeMarket', { marketId: markets.published }, undefined],
+  ['suggestMarkets', { keyword: 'a' }, 'keyword'],
+])('%s names its argument, if it has one, for what the service rejects', async (name, given, argument) => {
+  sandbox.tell({ path: /./, status: 400 });
+  const own = forTest(await startGateway({ sandbox, env }));
+  const { structuredContent }: Any = await call(name, given, forTest(await connectMcp(own.url)));
+  for (const { extensions } of structuredContent.errors)
+    expect([extensions.code, extensions.argument]).toEqual(['BAD_USER_INPUT', argument]);
+  expect(structuredContent.errors).not.toEqual([]);
+});
+
 /** The error for an argument, or for an item in it and what that has. */
 function wrong(argument: string) {
   const path = `${argument.replaceAll('.', '\\.')}(?:\\.\\d+(?:\\.\\w+)*)?`;

@@ -19,9 +19,9 @@ import {
   TypeNameMetaFieldDef,
   visit,
 } from 'graphql';
-import { BadUserInput } from '../errors.js';
+import { BadUserInput, UpstreamBadInput } from '../errors.js';
 import { distinctDomains, domainKey } from '../lib/domain.js';
-import { oncePerValue } from '../lib/run.js';
+import { type MaybePromise, oncePerValue } from '../lib/run.js';
 import { boundedList, type ListCoordinate } from './list-bounds.js';
 
 /** The most items of one page, here and in the service (docs/upstream-api.md: GET events). */
@@ -149,6 +149,16 @@ export const selectsMember = (info: GraphQLResolveInfo, member: string): boolean
  */
 export const selectsField = ({ operation, fragments }: GraphQLResolveInfo, field: string): boolean =>
   namesIn(operation).has(field) || Object.values(fragments).some(definition => namesIn(definition).has(field));
+
+/** Names the argument whose value the service rejects in a read that several fields share, each with an argument of its own, or none. */
+export async function namedIfRejected<T>(argument: string, read: MaybePromise<T>): Promise<T> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof UpstreamBadInput) throw new UpstreamBadInput(error.message, error.upstream, argument);
+    throw error;
+  }
+}
 
 /** Names the arguments of errors within `input`. */
 export function withinInput<T>(read: () => T): T {

@@ -2,7 +2,7 @@
 import { type GraphQLResolveInfo, Kind } from 'graphql';
 import { BadUserInput } from '../errors.js';
 import type { MaybePromise } from '../lib/run.js';
-import { selectionsOf } from './input.js';
+import { namedIfRejected, selectionsOf } from './input.js';
 import { boundedList } from './list-bounds.js';
 
 /** How the objects of a type that implements `Node` are identified, and read again. */
@@ -62,7 +62,7 @@ export function createNodeResolvers<Context>(types: NodeTypes<Context>) {
     // Without a fragment on its type, nothing but its identifier is selected.
     if (selectionsOf(info).some(node => node.kind !== Kind.FIELD && node.typeCondition?.name.value === type)) {
       try {
-        source = await nodeType.find(parts, context, info);
+        source = await namedIfRejected(argument, nodeType.find(parts, context, info));
       } catch (error) {
         throw error instanceof BadUserInput ? invalid : error;
       }

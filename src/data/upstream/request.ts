@@ -43,7 +43,7 @@ export interface UpstreamRequest {
   /** Below the address, encoded, with its query: `/v2/events-monitor/events?pageSize=10&page=1`. */
   readonly path: string;
   readonly body?: unknown;
-  /** The GraphQL argument to name when the service rejects its values, such as `filter`. Omitted if the call has no arguments. */
+  /** The GraphQL argument to name when the service rejects its values, such as `filter`. Omitted if the call has none, or each field its own. */
   readonly argument?: string | undefined;
   /** Members of that argument, as paths within it, which an error names where the service's text does. */
   readonly members?: readonly string[];

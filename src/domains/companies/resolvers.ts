@@ -1,7 +1,7 @@
 import type { Context } from '../../context.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import { connectionPage, pageRequest } from '../../graphql/connection.js';
-import { marketId, plainText } from '../../graphql/input.js';
+import { marketId, namedIfRejected, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { domainKey } from '../../lib/domain.js';
 import { andThen } from '../../lib/run.js';
@@ -22,9 +22,11 @@ export const companiesResolvers: Resolvers = {
   Mutation: {
     async exportMarketCsv(_, { input: { marketId: market, companies } }, { loaders, writer, metadata }) {
       const id = marketId(market, 'input.marketId');
+      const selected = () =>
+        namedIfRejected('input.marketId', loaders.companies.selected(id, companies, 'input.companies'));
       const domains =
         companies.domains == null
-          ? (await loaders.companies.selected(id, companies, 'input.companies')).map(({ domain }) => domain)
+          ? (await selected()).map(({ domain }) => domain)
           : selectedDomains(companies.domains, 'input.companies');
       metadata.forbidStale();
       return { downloadLink: await writer.write(exportCsvWrite(id, domains)), selected: domains.length };

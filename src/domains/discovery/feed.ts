@@ -9,6 +9,7 @@ import type { RequestAuth } from '../../data/upstream/request.js';
 import type { WriterDeps } from '../../data/writer.js';
 import type { JobPhase } from '../../generated/schema-types.js';
 import { listId, readCursor, writeCursor } from '../../graphql/connection.js';
+import { namedIfRejected } from '../../graphql/input.js';
 import { timeNow } from '../../lib/clock.js';
 import { instantOf } from '../../lib/time.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
@@ -64,7 +65,8 @@ export const jobProgress =
           deps.watches.endOverdue();
           signal.throwIfAborted();
           const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
-          const { value: jobs } = await readUncached(deps, jobsRead(marketId, phase), auth);
+          const read = readUncached(deps, jobsRead(marketId, phase), auth);
+          const { value: jobs } = await namedIfRejected('marketId', read);
           const readable = present(jobs);
           const { ids, isRecent } = await deps.startedRuns.of(runsOf(marketId, phase));
           const unlisted = ids.filter(id => readable.every(job => job.id !== id));

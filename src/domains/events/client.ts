@@ -35,7 +35,6 @@ const observationsEndpoint: ServiceEndpoint = {
   lifetime: cachedFor(300, 30),
   address: 'base',
   method: 'GET',
-  argument: 'id',
   idMember: '_id',
   vectorMember: 'textEmbedding',
 };

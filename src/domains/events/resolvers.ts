@@ -18,6 +18,7 @@ import {
 import {
   isObservationId,
   maxPageSize,
+  namedIfRejected,
   observationId,
   pageSize,
   plainText,
@@ -46,12 +47,11 @@ export const eventsResolvers: Resolvers = {
       return connection(request, window, query.impactedEntity);
     },
     event: (_, { id }, { loaders }, info) =>
-      loaders.events.event(eventId(id), undefined, selectsField(info, 'embeddings')),
-    observation: (_, { id }, { loaders }, info) =>
-      loaders.events.observation(observationId(id), selectsField(info, 'textEmbedding')),
-    observations: (_, { ids }, { loaders }, info) =>
-      boundedList('Query.observations(ids:)', ids, 'ids').map(async (id, index) =>
-        loaders.events.observation(observationId(id, `ids.${index}`), selectsField(info, 'textEmbedding')),
+      namedIfRejected('id', loaders.events.event(eventId(id), undefined, selectsField(info, 'embeddings'))),
+    observation: (_, { id }, context, info) => observationBy(id, 'id', context, info),
+    observations: (_, { ids }, context, info) =>
+      boundedList('Query.observations(ids:)', ids, 'ids').map((id, index) =>
+        observationBy(id, `ids.${index}`, context, info),
       ),
     eventChanges(_, { filter, after, first }, context, info) {
       // What is new is read anew.
@@ -145,6 +145,11 @@ export const eventsNodes = {
 
 /** What `eventChanges` reads in a request, by its arguments: equal fields are one read, as they cost one. */
 const pollsOf = oncePerValue((_context: Context) => new Map<string, ReturnType<ReturnType<typeof eventChanges>>>());
+
+async function observationBy(id: string, argument: string, { loaders }: Context, info: GraphQLResolveInfo) {
+  const read = loaders.events.observation(observationId(id, argument), selectsField(info, 'textEmbedding'));
+  return namedIfRejected(argument, read);
+}
 
 const maxChanges = 1_000;
 

@@ -7,7 +7,7 @@ import { BadUserInput, Conflict, Forbidden, UpstreamInvalidResponse } from '../.
 import type { Resolvers, ResolversTypes } from '../../generated/resolver-types.js';
 import type { CompanySelection, ExportFilter, ExportMarketToEndpointInput } from '../../generated/schema-types.js';
 import { connectionPage, listId, pageRequest } from '../../graphql/connection.js';
-import { marketId, plainText } from '../../graphql/input.js';
+import { marketId, namedIfRejected, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { oncePerValue } from '../../lib/run.js';
 import { checkedHeaders, type ExportUser, sessionUser } from './endpoint.js';
@@ -85,7 +85,8 @@ export const exportsResolvers: Resolvers = {
         idempotencyKey: idempotencyKeyOf(input),
         ...requestedBy(context),
       };
-      return endingOf(await context.exports.sender.send(team, request, () => payload(context, id, input.companies)));
+      const read = () => namedIfRejected('input.marketId', payload(context, id, input.companies));
+      return endingOf(await context.exports.sender.send(team, request, read));
     },
     async testExportEndpoint(_, { input }, context) {
       const team = teamOf(context);
@@ -99,7 +100,7 @@ export const exportsResolvers: Resolvers = {
       const exportId = checkedName(input.exportId, 'input.exportId');
       const request = { exportId, idempotencyKey: idempotencyKeyOf(input), ...requestedBy(context) };
       const repeat = (id: string, companies: unknown) =>
-        payload(context, id, companies as CompanySelection).catch(error => {
+        namedIfRejected('input.exportId', payload(context, id, companies as CompanySelection)).catch(error => {
           if (error instanceof BadUserInput) throw new BadUserInput('input.exportId', error.reason);
           throw error;
         });

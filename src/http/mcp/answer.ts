@@ -134,13 +134,17 @@ function forTool({ uses }: ToolOperation, { locations: _, ...error }: GraphQLFor
   const [, variable] = /^Variable "\$(\w+)"/.exec(message) ?? [];
   const near = uses.filter(use => use.field === field || use.variable === variable);
 
+  const useOf = (text: string) => near.find(({ argument }) => `${text}.`.startsWith(`${argument}.`));
   function renamed(text: string): string {
-    const use = near.find(({ argument }) => `${text}.`.startsWith(`${argument}.`));
+    const use = useOf(text);
     return use === undefined ? text : use.variable + text.slice(use.argument.length);
   }
+  const { argument, ...others } = extensions;
+  // What the operation gives a field itself is no argument of the tool.
+  const isOwn = path === undefined || useOf(argument) !== undefined;
   return {
     ...error,
     message: message.replace(/^\w+(?=: )|(?<=for ")\w+(?=")|\b\w+(?:\.\w+)+/g, renamed),
-    extensions: { ...extensions, argument: renamed(extensions.argument) },
+    extensions: isOwn ? { ...others, argument: renamed(argument) } : others,
   };
 }

@@ -14,7 +14,7 @@ import { parseReply, replyText } from '../src/data/upstream/reply.js';
 import type { Reply, UpstreamRequest } from '../src/data/upstream/request.js';
 import { createUpstream } from '../src/data/upstream/upstream.js';
 import { companiesEndpoint } from '../src/domains/companies/client.js';
-import { Abandoned, type GatewayError } from '../src/errors.js';
+import { Abandoned, type GatewayError, UpstreamTimeout } from '../src/errors.js';
 import { Bulkhead } from '../src/lib/run.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import type { Telemetry } from '../src/observability/telemetry.js';
@@ -600,9 +600,8 @@ describe('a write', () => {
     } as unknown as Dispatcher;
     const { write } = upstreamAt('http://service.test', { wire, timeoutMs: 200 });
     expect(await extensionsOf(write())).toMatchObject({ code: 'UPSTREAM_TIMEOUT', retryable: true });
-    const abort = jest.fn();
-    handlers[0]?.onRequestStart?.({ abort } as unknown as Dispatcher.DispatchController, {});
-    expect(abort).toHaveBeenCalledTimes(1);
+    // With `abort`, undici would destroy the connection, on which nothing was sent.
+    expect(() => handlers[0]?.onRequestStart?.(controller, {})).toThrow(UpstreamTimeout);
   });
 });
 
@@ -661,6 +660,26 @@ describe('the circuit breaker', () => {
     service.handle = ok;
     await failureOf(read('/after'));
     expect(service.calls.slice(enough)).toEqual(['GET /trial']);
+  });
+
+  test('counts anew when the service refuses the trial', async () => {
+    const { service, read } = await tripped();
+    moveClock(5_100);
+    for (const status of [404, 500]) {
+      service.handle = answerWith(status);
+      await failureOf(read());
+    }
+    service.handle = ok;
+    expect((await read()).status).toBe(200);
+  });
+
+  test('opens for no calls without a credential', async () => {
+    const { service, upstream, metadata } = await serviceThat(answerWith(500), { connections: 64 });
+    const signIn = { family: 'session', address: 'base', method: 'POST', path: '/sign-in', safe: false } as const;
+    const send = () => upstream.send(signIn, { metadata }, unread);
+    await Promise.all(times(enough, () => failureOf(send())));
+    service.handle = ok;
+    expect((await send()).status).toBe(200);
   });
 
   test('makes another trial call if the caller of the first has gone', async () => {

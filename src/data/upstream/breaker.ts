@@ -61,12 +61,13 @@ export class Breaker {
     const hasFailed = error !== undefined;
     if (hasFailed && isOurOwn(error)) return;
     if (isTrial) this.#openUntil = undefined;
-    if (hasFailed && !isFailureOfService(error)) return;
-    if (now - this.#sampledFrom > sampleMs || (isTrial && !hasFailed)) {
+    const isRefusal = hasFailed && !isFailureOfService(error);
+    if (now - this.#sampledFrom > sampleMs || (isTrial && (!hasFailed || isRefusal))) {
       this.#sampledFrom = now;
       this.#calls = 0;
       this.#failures = 0;
     }
+    if (isRefusal) return;
     this.#calls += 1;
     if (!hasFailed) {
       if (this.#hasOpened) this.#telemetry.works(this.#subject, this.#scope);

@@ -98,9 +98,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(reason);
   }
 
+  /** @throws the reason given to `abort`: undici then sends nothing and keeps the connection, which `controller.abort` would destroy. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.#abortReason !== undefined) controller.abort(this.#abortReason);
-    else this.#controller = controller;
+    if (this.#abortReason !== undefined) throw this.#abortReason;
+    this.#controller = controller;
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Reply['headers']): void {

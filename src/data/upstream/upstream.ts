@@ -131,7 +131,9 @@ function createTargets(options: UpstreamOptions, telemetry: Telemetry, wire: Dis
       const breakers = families.get(family) ?? perScope(scope => new Breaker(family, scope, telemetry));
       families.set(family, breakers);
       const limits = { bodyBytes: Math.min(boundsOf(request).bytes, bodyBudgetBytes), budget, client };
-      const shared = { breaker: breakers.memo(scope), limits, refusalKey: `${scope} ${family}` };
+      // Anyone may sign in, and their attempts are limited: those that fail stop no other.
+      const breaker = scope === 'none' ? new Breaker(family, scope, telemetry) : breakers.memo(scope);
+      const shared = { breaker, limits, refusalKey: `${scope} ${family}` };
       return { family, address, ...destination, ...shared, times: [], works: false };
     },
     /** For how many credentials a circuit breaker is open, by endpoint family that was called. */

@@ -23,6 +23,8 @@ export interface UpstreamFault {
   readonly errorCode: string | null;
   /** From `Retry-After`. */
   readonly retryAfterSeconds?: number | undefined;
+  /** Whether the service forbids to store the refusal. */
+  readonly noStore?: boolean | undefined;
 }
 
 /** An error whose message and code are meant for the client. Any other error is masked before it is sent. */

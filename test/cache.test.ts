@@ -279,10 +279,11 @@ describe.each(allTiers)('a cache of %s', tiers => {
 
   test.each([
     new Forbidden('No', { status: 403, errorCode: null }),
+    new NotFound('Gone', { status: 404, errorCode: null, noStore: true }),
     new NotFound('Gone', { status: 404, errorCode: null }),
-  ])('asks again after a refusal, even if the clock was set back: $name', async refusal => {
+  ])('asks again after a refusal, even if the clock was set back: $name, $upstream.noStore', async refusal => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const brief = { lifetime: { ...lifetime, absent: 0 } };
+    const brief = refusal.upstream?.noStore ? {} : { lifetime: { ...lifetime, absent: 0 } };
     await expect(getOrLoad(cache, scope, lookup('a', { ...brief, ...failing(refusal) }), never)).rejects.toBe(refusal);
     moveClock(-60 * second);
     expect(await getOrLoad(cache, scope, lookup('a', brief), never)).toMatchObject({ source: 'network' });
@@ -513,13 +514,16 @@ describe('Redis', () => {
     expect(faults).toEqual([]);
   });
 
-  test('is read and written in parts that arrive in time, over a link of 100 Mbit/s', async () => {
+  test.each<[string, number, Change]>([
+    ['400 entries', 400, sized(15_000)],
+    ['20 long lists', 20, { ...sized(200_000), isList: true }],
+  ])('is read and written in parts that arrive in time, over a link of 100 Mbit/s: %s', async (_, count, change) => {
     const { admin, server } = await ownRedis();
     const network = forTest(await startNetwork(() => server.port, 12_500_000));
     const url = network.url.replace('http', 'redis');
     const [one, other] = [await connected(url), await connected(url)];
     const [scope, { lookup }] = [someScope(), sourceOf()];
-    const lookups = Array.from({ length: 400 }, (_, index) => lookup(`${index}`, sized(15_000)));
+    const lookups = Array.from({ length: count }, (_, index) => lookup(`${index}`, change));
     await loadMany(cacheOver(one), scope, lookups, never);
     await writesOf(admin, lookups.length);
     for (const answer of await loadMany(cacheOver(other), scope, lookups, never)) {

@@ -9,7 +9,13 @@ import type { Cache, Lifetime, Load, Loaded, Lookup, LookupResult, ReceiveOutcom
 import { marketTag, type ScopedKey, scopedKey } from './cache/keys.js';
 import { parseLenient, type SchemaDrift } from './parsing.js';
 import { contentOf, replyText } from './upstream/reply.js';
-import type { NamedRecord, Reply, RequestAuth, UpstreamRequest } from './upstream/request.js';
+import {
+  forbidsStoring,
+  type NamedRecord,
+  type Reply,
+  type RequestAuth,
+  type UpstreamRequest,
+} from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
 
 /** Reads from the service itself. */
@@ -149,8 +155,8 @@ function loadedFrom(
     for (const field of schemaDrift.fields) telemetry.drift(field);
     return {
       value,
-      bytes: text.length + (before === undefined ? 0 : JSON.stringify(before).length),
-      noStore: /\bno-store\b/i.test(`${reply.headers['cache-control'] ?? ''}`),
+      bytes: Buffer.byteLength(text) + (before === undefined ? 0 : JSON.stringify(before).length),
+      noStore: forbidsStoring(reply),
     };
   };
   const parser = before === undefined ? read : { ...read, parse: (body: unknown) => read.parse(body, before) };
@@ -274,12 +280,12 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
     /** The value at once if memory has it. All other reads of a tick share one round trip to Redis; equal ones are one read. @throws GatewayError */
     read<T>(read: Read<T>): MaybePromise<T> {
       const { request, outlivesTag, before } = read;
-      const { family, lifetime } = request;
+      const { family, lifetime, bounds } = request;
       const key = keyOf(read);
       const earlier = known.get(key);
       if (earlier !== undefined) return earlier as MaybePromise<T>;
-      const tag = read.tag?.(scope);
-      const pending: PendingRead = { key, family, tag, outlivesTag, lifetime, read, resolve: ignore, reject: ignore };
+      const lookup = { key, family, tag: read.tag?.(scope), outlivesTag, lifetime, isList: bounds !== undefined };
+      const pending: PendingRead = { ...lookup, read, resolve: ignore, reject: ignore };
       const inMemory = cache.peek(pending);
       const result =
         inMemory !== undefined

@@ -141,9 +141,8 @@ export class LookupBatch implements Receiver<Loaded> {
 
   async #start(started: readonly InFlight[]): Promise<void> {
     const { redis } = this.#state;
-    const keys =
-      redis === undefined ? [] : started.flatMap(({ isCacheable, lookup }) => (isCacheable ? lookup.key : []));
-    if (redis !== undefined && keys.length > 0) this.#inRedis = await redis.getMany(keys, this.#span);
+    const cached = redis === undefined ? [] : started.flatMap(({ isCacheable, lookup }) => (isCacheable ? lookup : []));
+    if (redis !== undefined && cached.length > 0) this.#inRedis = await redis.getMany(cached, this.#span);
     this.#running = started.length;
     const lookups: Lookup[] = [];
     for (const inFlight of started) {
@@ -226,7 +225,9 @@ export class LookupBatch implements Receiver<Loaded> {
   #instead(inFlight: InFlight, error: Error): LookupOutcome {
     const { lookup, generation, isCacheable } = inFlight;
     if (!isCacheable) return error;
-    if (error instanceof NotFound) this.#storeRefusal(inFlight, lookup.lifetime.absent, error.upstream);
+    if (error instanceof NotFound) {
+      this.#storeRefusal(inFlight, error.upstream?.noStore ? 0 : lookup.lifetime.absent, error.upstream);
+    }
     if (error instanceof Forbidden || error instanceof Unauthenticated) this.#storeRefusal(inFlight, 0);
     if (!(error instanceof UpstreamFailure)) return error;
     const { key, lifetime, outlivesTag } = lookup;

@@ -7,6 +7,7 @@ import type { SharedStore } from '../shared-store.js';
 import { createSignedJson } from '../signer.js';
 import { type Entry, entrySchema } from './entry.js';
 import { hashedKey, type ScopedKey, scopeOfKey } from './keys.js';
+import type { Lookup } from './lookup.js';
 
 export const anyGeneration = Symbol('any generation');
 
@@ -71,8 +72,9 @@ export class MemoryTier {
 /** In characters, including the scope. A longer key is hashed. */
 const maxKeyLength = 250;
 
-/** Of one command: entries that are read have mostly a few kilobytes, and each at most `maxQuickBytes`. */
+/** Of one command, which must arrive in time: entries have mostly a few kilobytes, and each at most `maxQuickBytes`, which lists often have. */
 const maxKeysAtOnce = 32;
+const keysForList = 8;
 /** In characters. What one call encodes or decodes beyond this waits for its turn. */
 const maxAtOnce = 64 * 1024;
 
@@ -105,17 +107,18 @@ export function createRedisTier({ redis, namespace, signer, telemetry, acceptedS
   }
 
   return {
-    /** Reads entries, up to 32 in one round trip. Those are left out that are missing, malformed or not signed by this fleet; all, if Redis is unavailable. */
-    async getMany(keys: readonly ScopedKey[], parent?: Span): Promise<ReadonlyMap<ScopedKey, Entry>> {
-      const names = keys.map(nameOf);
+    /** Reads entries, up to 32 in one round trip, of lists 4. Those are left out that are missing, malformed or not signed by this fleet; all, if Redis is unavailable. */
+    async getMany(lookups: readonly Lookup[], parent?: Span): Promise<ReadonlyMap<ScopedKey, Entry>> {
+      const names = lookups.map(({ key }) => nameOf(key));
       const texts: (string | null)[] = [];
-      for (const some of batchesOf(names, () => 1, maxKeysAtOnce)) {
-        const read = () => traced(parent, 'MGET', some.length, () => redis.mget([...some]));
+      for (const some of batchesOf(lookups, ({ isList }) => (isList ? keysForList : 1), maxKeysAtOnce)) {
+        const wanted = names.slice(texts.length, texts.length + some.length);
+        const read = () => traced(parent, 'MGET', wanted.length, () => redis.mget(wanted));
         texts.push(...((await guarded('MGET', read)) ?? some.map(() => null)));
       }
       const entries = new Map<ScopedKey, Entry>();
       let characters = 0;
-      for (const [index, key] of keys.entries()) {
+      for (const [index, { key }] of lookups.entries()) {
         const [name, text] = [names[index] as string, texts[index]];
         if (text == null) continue;
         characters += text.length;

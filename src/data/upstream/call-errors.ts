@@ -22,7 +22,7 @@ import { BulkheadFull } from '../../lib/run.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
-import type { Reply, UpstreamRequest } from './request.js';
+import { forbidsStoring, type Reply, type UpstreamRequest } from './request.js';
 
 /** The error for whatever ended a call. Its message names no address. */
 export function errorOfCall(error: unknown, isSafe: boolean): Error {
@@ -113,7 +113,8 @@ type Problem = ReturnType<typeof jsonObject>;
 /** @param problem what a body says. */
 export function errorOfProblem(problem: Problem, reply: Reply, request: RequestInfo): GatewayError {
   const { errorCode, message } = readProblem(problem);
-  const fault = { status: reply.status, errorCode, retryAfterSeconds: retryAfterSeconds(reply) };
+  const retryAfter = retryAfterSeconds(reply);
+  const fault = { status: reply.status, errorCode, retryAfterSeconds: retryAfter, noStore: forbidsStoring(reply) };
   const stated = reply.status <= 299 ? statedStatus(problem) : null;
   const status = statusByErrorCode.get(errorCode ?? '') ?? stated ?? reply.status;
   switch (status) {

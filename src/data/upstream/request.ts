@@ -28,6 +28,10 @@ export interface Reply {
   readonly unreadable?: UnreadableBody | undefined;
 }
 
+/** Whether the service forbids to store a reply. */
+export const forbidsStoring = ({ headers }: Reply): boolean =>
+  /\bno-store\b/i.test(`${headers['cache-control'] ?? ''}`);
+
 /** What a path names: the record that has its id in this member, or the market that a record belongs to. */
 export interface NamedRecord {
   readonly id: string;

@@ -276,6 +276,17 @@ describe('an event', () => {
     expect(await again(changed.toString('base64url'), 'e-121')).toEqual([4, 'Flood']);
   });
 
+  test('has the nodeId that was asked for, however its time is written', async () => {
+    world.list = [listed(1)];
+    const time = new Date(now - 60_000).toISOString();
+    const nodeIds = [time, time.replace('Z', '+00:00')].map(each =>
+      Buffer.from(JSON.stringify(['Event', 'e-1', each])).toString('base64url'),
+    );
+    const query = 'query ($nodeIds: [ID!]!) { nodes(nodeIds: $nodeIds) { nodeId ... on Event { id } } }';
+    const { data } = await gateway.query(query, { nodeIds });
+    expect(data.nodes).toEqual(nodeIds.map(nodeId => ({ nodeId, id: 'e-1' })));
+  });
+
   test('that the list does not have, or only behind the newest, is NOT_FOUND with what to do', async () => {
     world.list = Array.from({ length: 1_000 }, (_, index) => listed(index));
     expect((await read('e-50')).data.event).toMatchObject({ id: 'e-50' });

@@ -129,10 +129,11 @@ export const eventsNodes = {
     hint: ({ lastUpdated }: Event) => [known(lastUpdated)].filter(time => time !== null).map(instantOf),
     // As of `Query.event`, and that of its last update.
     calls: limit => 24 + Math.ceil(limit / maxPageSize),
-    find([id = '', since, ...rest], { loaders }, info) {
+    async find([id = '', since, ...rest], { loaders }, info) {
       const isTime = since === undefined || readTime(since) !== undefined;
       if (!isTime || rest.length > 0) throw new BadUserInput('since', 'is no time');
-      return loaders.events.event(eventId(id), since, selectsField(info, 'embeddings'));
+      // A copy: the cached event is also that of identifiers with another hint.
+      return { ...(await loaders.events.event(eventId(id), since, selectsField(info, 'embeddings'))) };
     },
   },
   Observation: {

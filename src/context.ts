@@ -161,6 +161,13 @@ class Loaders {
     return this.ofMarkets;
   }
 
+  /** Those that read from the service, past the cache, what this operation has not read from it. */
+  get newest() {
+    const { reader, scope } = this;
+    const read: Reader['read'] = wanted => (reader.wasCalled(wanted) ? reader.read(wanted) : reader.readAgain(wanted));
+    return { companies: createCompaniesLoaders({ read }, scope), markets: createMarketsLoaders({ read }) };
+  }
+
   get discovery() {
     this.ofDiscovery ??= createDiscoveryLoaders(this.reader);
     return this.ofDiscovery;

@@ -687,20 +687,39 @@ describe('an export', () => {
     expect(endpoint.received).toEqual([]);
   });
 
-  test('of a market that was published after it was cached is delivered, with one call more', async () => {
+  const recordPath = '/stage/dev/markets/1';
+
+  /** Lets the gateway cache a market as it was before its publication: under review, and with one company. */
+  async function cacheUnderReview() {
+    const record = { id: 1, name: 'M', review_status: 'reviewing' };
+    const answers = [
+      sandbox.tell({ path: recordPath, status: 200, body: JSON.stringify(record) }),
+      sandbox.tell({ path: '/v2/markets/1/companies', status: 200, body: '{"data":[{"domain":"earlier.example"}]}' }),
+    ];
+    const { data } = await gateway.query('{ market(id: 1) { reviewStatus companies { totalCount } } }', {}, admin);
+    expect(data.market).toEqual({ reviewStatus: 'REVIEWING', companies: { totalCount: 1 } });
+    for (const publish of answers) publish();
+    sandbox.calls.clear();
+  }
+
+  test('of a market that was published after it was cached is delivered with its companies of now, with one call more for each', async () => {
+    await alone();
+    const endpoint = await startRegistered(thanks);
+    await cacheUnderReview();
+    expect((await sendAll({}, admin)).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
+    expect(endpoint.received[0]?.body.meta.totalItems).toBe(companies.length);
+    expect([sandbox.calls.count(/dev\/markets/), sandbox.calls.count(/companies/)]).toEqual([1, 1]);
+  });
+
+  test('of a market that was under review is refused as unavailable while the service fails', async () => {
     await alone();
     await startRegistered(thanks);
-    const publish = sandbox.tell({
-      path: '/stage/dev/markets/1',
-      status: 200,
-      body: JSON.stringify({ id: 1, name: 'M', review_status: 'reviewing' }),
-    });
-    const query = '{ market(id: 1) { reviewStatus } }';
-    expect((await gateway.query(query, {}, admin)).data.market.reviewStatus).toBe('REVIEWING');
-    publish();
-    const calls = sandbox.calls.count(/dev\/markets/);
-    expect((await sendAll({}, admin)).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
-    expect(sandbox.calls.count(/dev\/markets/)).toBe(calls + 1);
+    await cacheUnderReview();
+    const now = performance.now.bind(performance);
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + 61_000);
+    cleanups.push(() => clock.mockRestore());
+    sandbox.tell({ path: recordPath, status: 500 });
+    expect(fault(await sendAll({}, admin))).toBe('UPSTREAM_UNAVAILABLE');
   });
 
   test('uses the percent-encoded user from onBehalfOf for an API key', async () => {

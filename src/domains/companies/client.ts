@@ -47,7 +47,7 @@ export const esgEndpoint: ServiceEndpoint = {
 const maxDomainsInMessage = 5;
 
 /** The reads of the companies domain for one request. @param client whose requests they are: clients take turns in computing lists. */
-export function createCompaniesLoaders({ read }: Reader, client: Scope | undefined) {
+export function createCompaniesLoaders({ read }: Pick<Reader, 'read'>, client: Scope | undefined) {
   /** GET /v2/markets/{id}/companies: all companies of the market. */
   const all = (marketId: string) =>
     andThen(

@@ -165,21 +165,31 @@ const checkedName = (text: string, argument: string) => plainText(text, argument
 const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string | null }) =>
   idempotencyKey == null ? null : checkedName(idempotencyKey, 'input.idempotencyKey');
 
-/** The body of an export (docs/upstream-api.md: Outbound request body), from the market and the companies as they are now. @throws Conflict for a market that is not published; as `forbidStale` does */
-async function payload({ loaders, metadata }: Context, id: string, selection: CompanySelection): Promise<Payload> {
+/**
+ * The body of an export (docs/upstream-api.md: Outbound request body), from the market and the companies as they are now.
+ * @param loaders with those of the cache first: what it has may be from before the end of a publication.
+ * @throws Conflict for a market that is not published; as `forbidStale` does
+ */
+async function payload(
+  context: Context,
+  id: string,
+  selection: CompanySelection,
+  loaders: Context['loaders']['newest'] = context.loaders,
+): Promise<Payload> {
   // The companies first, so that an invalid selection is refused before the first upstream call. The service has none of a market that is not published.
   const [companies, market] = await Promise.allSettled([
     loaders.companies.exported(id, selection, 'input.companies'),
     loaders.markets.record(id),
   ]);
   if (market.status === 'rejected') throw market.reason;
-  const isRefused = ({ reviewStatus }: typeof market.value) => reviewStatus !== null && reviewStatus !== 'PUBLISHED';
-  // What is cached may be from before the end of its publication.
-  const record = isRefused(market.value) ? await loaders.markets.newestRecord(id) : market.value;
-  if (isRefused(record)) throw new Conflict('Only a published market can be exported');
+  const { name, reviewStatus } = market.value;
+  if (reviewStatus !== null && reviewStatus !== 'PUBLISHED') {
+    if (loaders === context.loaders) return payload(context, id, selection, context.loaders.newest);
+    context.metadata.forbidStale();
+    throw new Conflict('Only a published market can be exported');
+  }
   if (companies.status === 'rejected') throw companies.reason;
-  metadata.forbidStale();
-  const { name } = record;
+  context.metadata.forbidStale();
   if (name === null)
     throw new UpstreamInvalidResponse('The service sent no name of the market, which an export must have');
   const { selected, data } = companies.value;

@@ -31,15 +31,9 @@ const suggestEndpoint: ServiceEndpoint = {
 };
 
 /** The reads of the markets domain for one request. */
-export const createMarketsLoaders = ({ read, readAgain, wasCalled }: Reader) => ({
+export const createMarketsLoaders = ({ read }: Pick<Reader, 'read'>) => ({
   /** GET {dev_url}/dev/markets/{id}. */
-  record: oncePerText(id => read(recordRead(id))),
-
-  /** The record as it is now: not every change of it is one that the gateway is told of. */
-  newestRecord(id: string) {
-    const record = recordRead(id);
-    return wasCalled(record) ? read(record) : readAgain(record);
-  },
+  record: oncePerText(id => read(marketRead(id, recordEndpoint, `/dev/markets/${id}`, marketRecord))),
 
   /** POST {api_url}/markets/{id}/topics. @param sorted whether to sort by label, ascending. */
   topics: (id: string, sorted: boolean) => {
@@ -55,8 +49,6 @@ export const createMarketsLoaders = ({ read, readAgain, wasCalled }: Reader) => 
       parse: body => suggestions.parse(body),
     }),
 });
-
-const recordRead = (id: string) => marketRead(id, recordEndpoint, `/dev/markets/${id}`, marketRecord);
 
 const topicsOf = (marketId: string) =>
   topics.transform(list =>

@@ -420,7 +420,9 @@ export class RedisCounter extends RateLimiterRedis {
   /** Overrides how the library reads the reply of its script. @throws ZodError */
   _getRateLimiterRes(_: string, added: number, reply: unknown): RateLimiterRes {
     const windowMs = this.duration * 1_000;
-    const [consumed, milliseconds] = z.tuple([z.int().min(added), z.int().min(1).max(windowMs)]).parse(reply);
-    return new RateLimiterRes(Math.max(this.points - consumed, 0), milliseconds, consumed, consumed === added);
+    // Of the last millisecond, Redis says 0.
+    const [consumed, milliseconds] = z.tuple([z.int().min(added), z.int().min(0).max(windowMs)]).parse(reply);
+    const left = Math.max(this.points - consumed, 0);
+    return new RateLimiterRes(left, Math.max(milliseconds, 1), consumed, consumed === added);
   }
 }

@@ -28,7 +28,7 @@ import { createUpstream } from './data/upstream/upstream.js';
 import { watchedJob } from './domains/discovery/feed.js';
 import { createEventsClient } from './domains/events/client.js';
 import { createFeedLimits, watchedEvents } from './domains/events/feed.js';
-import { type ExportsDeps, openExports } from './domains/exports/exports.js';
+import { type Exports, type ExportsDeps, openExports } from './domains/exports/exports.js';
 import { createSignInAttempts } from './domains/sessions/attempts.js';
 import { createRevocations } from './domains/sessions/revocations.js';
 import { createSessions } from './domains/sessions/sessions.js';
@@ -153,7 +153,7 @@ export async function createComponents({ config, log, teams, telemetry, tracing,
     polling,
     teams,
   };
-  const checking = startChecks(telemetry, acceptedScopes, redis === undefined);
+  const checking = startChecks(telemetry, acceptedScopes, redis === undefined ? exports.sender : undefined);
   // The first request should already see what the fleet has cached.
   await connections?.firstContact();
   await generations.refresh();
@@ -207,11 +207,11 @@ const credentialsRefused =
 /** How often the gateway judges whether the service still accepts credentials, and looks at its clock, in milliseconds. */
 const checkEveryMs = 10_000;
 
-/** @param isAlone whether there is no Redis whose clock counts. */
-function startChecks(telemetry: Telemetry, acceptedScopes: AcceptedScopes, isAlone: boolean): NodeJS.Timeout {
+/** @param alone where there is no Redis whose clock counts: while it sends an export, a step of the clock would end the record, and it could be sent again. */
+function startChecks(telemetry: Telemetry, acceptedScopes: AcceptedScopes, alone?: Exports['sender']) {
   const check = () => {
     judgeRefusals(telemetry, acceptedScopes.recent());
-    if (isAlone) followHost();
+    if (alone?.isIdle) followHost();
   };
   return setInterval(check, checkEveryMs).unref();
 }

@@ -1787,6 +1787,31 @@ describe('the record of exports', () => {
     expect((await listed()).nodes[0].outcome).toBe('UNKNOWN');
   });
 
+  test('keeps an export as RUNNING while it is sent, also where the clock of the host makes a step', async () => {
+    const { setInterval: start } = globalThis;
+    const checks: (() => void)[] = [];
+    const interval = jest.spyOn(globalThis, 'setInterval');
+    interval.mockImplementation(((run: () => void, every: number, ...given: []) => {
+      if (every === 10_000) checks.push(() => run(...given));
+      return start(run, every, ...given);
+    }) as typeof setInterval);
+    cleanups.push(() => interval.mockRestore());
+    await alone();
+    let answer = () => {};
+    const endpoint = await startRegistered((...call) => {
+      answer = () => thanks(...call);
+    });
+    const sent = send();
+    await until(() => endpoint.received.length > 0);
+    const now = Date.now.bind(Date);
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 120_000);
+    cleanups.push(() => clock.mockRestore());
+    for (let time = 0; time < 3; time += 1) for (const check of checks) check();
+    expect(fault(await retry((await listed()).nodes[0].id))).toBe('CONFLICT input.exportId');
+    answer();
+    expect((await sent).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
+  });
+
   test('contains the outcome of an export whose client disconnected', async () => {
     let answer = () => {};
     let arrived = () => {};

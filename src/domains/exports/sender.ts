@@ -59,6 +59,11 @@ export class Sender {
     this.#deps = deps;
   }
 
+  /** Whether no export is being sent. */
+  get isIdle(): boolean {
+    return this.#running.size === 0;
+  }
+
   idle(): Promise<unknown> {
     return Promise.allSettled(this.#running);
   }

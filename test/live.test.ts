@@ -2,12 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import type { Scope } from '../src/auth/credentials.js';
 import { localPollStore } from '../src/data/polling/poll-store.js';
-import { askedPauseMs, pauseAfter, type Watched } from '../src/data/polling/poller.js';
+import { askedPauseMs, type PollerDeps, pauseAfter, type Watched } from '../src/data/polling/poller.js';
 import { createPolling } from '../src/data/polling/polling.js';
-import { RateLimited, UpstreamUnavailable } from '../src/errors.js';
+import { connectRedis } from '../src/data/redis.js';
+import { Forbidden, RateLimited, UpstreamUnavailable } from '../src/errors.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
+import { cleanups } from './support/cleanups.js';
 import { collectGarbage } from './support/collect-garbage.js';
-import { acceptedScopes } from './support/shared-store.js';
+import { sharedRedisUrl } from './support/redis.js';
+import { acceptedScopes, sharedStore } from './support/shared-store.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
@@ -86,6 +89,38 @@ test('does not poll before the time that the service asked for with an error', a
   expect(next - refused).toBeGreaterThanOrEqual(900);
   leaving.abort();
   await live.close();
+});
+
+test('tells the other gateways nothing of a credential that the service has accepted for them, and not here', async () => {
+  const start = async (accepted: PollerDeps['acceptedScopes']) => {
+    const redis = connectRedis([sharedRedisUrl()], () => {});
+    cleanups.push(() => redis.disconnect());
+    await until(() => redis.status === 'ready');
+    const deps = { telemetry: silentTelemetry, acceptedScopes: accepted, budget: new MemoryBudget() };
+    const live = createPolling(sharedStore(redis), { ...deps, intervalMs: 300 });
+    cleanups.push(() => live.close());
+    return live;
+  };
+  const whose = scope();
+  const leaving = new AbortController();
+  const watch = async (has: boolean, ask: Watched<number>['ask']) =>
+    (await start({ has: () => has })).watch(whose, 'one', watchedWith(ask), leaving.signal);
+  let found = 1;
+  const states = (await watch(true, async () => found))[Symbol.asyncIterator]();
+  expect(await states.next()).toMatchObject({ value: { state: 1 } });
+  const refused = await watch(false, async () => {
+    throw new Forbidden('Not subscribed');
+  });
+  const hearAll = async () => {
+    for await (const _ of refused);
+  };
+  await expect(hearAll()).rejects.toThrow(Forbidden);
+  found = 2;
+  await until(
+    async () => (await states.next()).value?.state,
+    state => state === 2,
+  );
+  leaving.abort();
 });
 
 test('forgets the state of what nobody watches any more once its time is over, without another state', async () => {

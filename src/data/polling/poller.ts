@@ -59,8 +59,8 @@ export class Poller {
   #generation: string | undefined;
   /** How many attempts in a row failed, either to lock or to read what the gateway with the lock has found. */
   #missed = 0;
-  /** Whether another gateway has the lock. */
-  #isElsewhere = false;
+  /** Whether what this gateway finds is for the others, too: not while one of them has the lock, or it may not lock. */
+  #isForAll = false;
   /** Aborts when this process polls no longer. Undefined while it does not poll. */
   #polling: AbortController | undefined;
   #lockTimer: NodeJS.Timeout | undefined;
@@ -116,7 +116,7 @@ export class Poller {
     const mayLock = generation !== undefined && acceptedScopes.has(this.#scope);
     const isOurs = !mayLock || (await store.lock(this.#name, generation, gateway).catch(() => undefined));
     if (generation !== this.#generation) return;
-    this.#isElsewhere = isOurs === false;
+    this.#isForAll = mayLock && isOurs !== false;
     const isRead = (this.#polling !== undefined && isOurs !== false) || (await this.#readStored());
     if (generation !== this.#generation) return;
     this.#missed = isOurs === undefined || !isRead ? this.#missed + 1 : 0;
@@ -181,7 +181,7 @@ export class Poller {
     if (!stopping.aborted) await this.#lock();
     if (stopping.aborted) return;
     const generation = this.#generation;
-    if (generation !== undefined && !this.#isElsewhere) {
+    if (generation !== undefined && this.#isForAll) {
       const { store, gateway } = this.#deps;
       // Another gateway may reach the store better.
       const giveUp = () => store.release(this.#name, generation, gateway).catch(() => {});

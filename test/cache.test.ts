@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
@@ -685,6 +685,24 @@ describe('Redis', () => {
     expect([before?.state, proposed?.state]).toEqual(['settled', 'proposed']);
     expect(proposed?.token).not.toBe(before?.token);
     expect((await look(cache, 'b')).source).toBe('network');
+  });
+
+  test('a token stays proposed while it is asked for again and again, and half a minute longer', async () => {
+    const { redis } = await ownRedis();
+    const { generations } = cacheOver(redis, new AcceptedScopes());
+    const now = performance.now.bind(performance);
+    let aheadMs = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+    const tokens: unknown[] = [];
+    for (const laterMs of [0, 20_000, 20_000, 31_000]) {
+      aheadMs += laterMs;
+      // The cache of tokens looks at the clock once in a millisecond.
+      await sleep(5);
+      tokens.push((await generations.current('market:7'))?.token);
+    }
+    const [first, second, third, late] = tokens;
+    expect([second, third]).toEqual([first, first]);
+    expect(late).not.toBe(first);
   });
 
   test.each([

@@ -61,7 +61,7 @@ export const refreshMs = 1_000;
 const lifetimeSeconds = 24 * 60 * 60;
 /** How many tokens a process keeps without Redis. A dropped token only costs cache misses. */
 const maxTags = 100_000;
-/** For how long one is proposed: longer than a read takes, and shorter than a write without its process counts. */
+/** For how long one is proposed after it was last asked for: longer than a read takes, and shorter than a write without its process counts. */
 const proposedMs = 30_000;
 /** Between two attempts to write a token to Redis, in milliseconds. */
 const payPauseMs = 100;
@@ -268,7 +268,7 @@ export function sharedGenerations(shared: SharedStore): Generations {
   const { redis, namespace, telemetry, acceptedScopes } = shared;
   const { isOwed, answered, renew, begin } = createWrites(shared);
   /** By their tags. One that Redis has had is not proposed again: if Redis lost it, what was stored under it may be older than a write. */
-  const proposals = new LRUCache<string, string>({ ...atMost(maxTags), ttl: proposedMs });
+  const proposals = new LRUCache<string, string>({ ...atMost(maxTags), ttl: proposedMs, updateAgeOnGet: true });
   /** The tags that were renewed since a server of Redis was lost: its successor may have old tokens. Undefined until one is lost. */
   let renewed: LRUCache<string, true> | undefined;
   /** In milliseconds of `performance.now()`. */

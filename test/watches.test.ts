@@ -12,8 +12,10 @@ import { Webhook } from 'standardwebhooks';
 import { hashOfKey, type Scope } from '../src/auth/credentials.js';
 import { createTeams } from '../src/auth/teams.js';
 import { Reloadable, Secret } from '../src/config/values.js';
+import type { RequestAuth } from '../src/data/upstream/request.js';
 import { localWatchStore } from '../src/domains/watches/store.js';
 import { Watches } from '../src/domains/watches/watches.js';
+import { UpstreamUnavailable } from '../src/errors.js';
 import { setClock, timeNow } from '../src/lib/clock.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -450,14 +452,43 @@ test('a gateway that closes does not wait for an endpoint that does not answer',
   restore();
 });
 
-test('a watch that cannot be read keeps no other from being served, and those who come at once share a look', async () => {
+/** What watches follow is up to each test; they send to an endpoint that takes all. No gateway serves them but this one. */
+function watchesWith(parts: Partial<ConstructorParameters<typeof Watches>[0]>, isBlocked = () => false) {
   const credential = { kind: 'apiKey', secret: new Secret('key') } as const;
   const scope = 'scope' as Scope;
+  const auth = { credential, scope, cancellation: new AbortController(), metadata: new ResponseMetadata() };
+  const all = new Watches({
+    store: localWatchStore(),
+    teams: new Reloadable(() => createTeams(undefined)),
+    scopeOf: () => scope,
+    hasEnded: async () => false,
+    follow: () => nothingUntilEnd,
+    prepare: async () => ({ registration: 'r', send: async () => ({ status: 200, isTaken: true }) }),
+    report() {},
+    ...parts,
+  });
+  all.start(isBlocked);
+  cleanups.push(() => all.close());
+  return {
+    credential,
+    all,
+    list: () => all.list(auth),
+    begin: (name = 'first') => all.begin(auth, { kind: 'events', query: { name } }, 'hook', null),
+  };
+}
+
+/** As a feed ends. */
+async function* nothingUntilEnd({ cancellation: { signal } }: Pick<RequestAuth, 'cancellation'>) {
+  await once(signal, 'abort');
+  yield* [];
+}
+
+test('a watch that cannot be read keeps no other from being served, and those who come at once share a look', async () => {
   const local = localWatchStore();
   const looks: string[] = [];
   const followed: string[] = [];
   let unreadable: string | undefined;
-  const watches = new Watches({
+  const { all, begin, credential } = watchesWith({
     store: {
       ...local,
       leases() {
@@ -470,28 +501,30 @@ test('a watch that cannot be read keeps no other from being served, and those wh
         return true;
       },
     },
-    teams: new Reloadable(() => createTeams(undefined)),
-    scopeOf: () => scope,
-    hasEnded: async () => false,
-
-    follow: subject =>
-      async function* (auth) {
-        followed.push(JSON.stringify(subject));
-        await once(auth.cancellation.signal, 'abort');
-        yield* [];
-      },
-    prepare: async () => ({ registration: 'r', send: async () => ({ status: 200, isTaken: true }) }),
-    report() {},
+    follow: subject => auth => {
+      followed.push(JSON.stringify(subject));
+      return nothingUntilEnd(auth);
+    },
   });
-  watches.start(() => false);
-  const auth = { credential, scope, cancellation: new AbortController(), metadata: new ResponseMetadata() };
-  for (const name of ['first', 'second']) await watches.begin(auth, { kind: 'events', query: { name } }, 'hook', null);
+  for (const name of ['first', 'second']) await begin(name);
   expect(followed).toEqual(['{"kind":"events","query":{"name":"second"}}']);
   looks.splice(0);
-  await Promise.all(Array.from({ length: 10 }, () => watches.endOf(credential)));
+  await Promise.all(Array.from({ length: 10 }, () => all.endOf(credential)));
   // Each finds out which are its own.
   expect(looks.length).toBeLessThanOrEqual(10 + 2);
-  await watches.close();
+});
+
+test('a watch of which its client learns nothing, because the store failed, does not go on', async () => {
+  const local = localWatchStore();
+  let failures = 0;
+  const leases = async () => {
+    failures += 1;
+    if (failures === 1) throw new UpstreamUnavailable('The store of watches is not available');
+    return local.leases();
+  };
+  const { begin, list } = watchesWith({ store: { ...local, leases } });
+  await expect(begin()).rejects.toThrow(UpstreamUnavailable);
+  expect(await list()).toEqual([]);
 });
 
 test('a watch outlives a new secret of the gateways, and one whose clock is ahead', async () => {

@@ -99,12 +99,15 @@ export class Watches {
     const id = randomUUID();
     const state = { begunIn: this.#process, cursor: after, pending: null, latest: null, lastDelivery: null };
     const watch = { id, ...client, endpoint, subject, ...leased(), ...state };
-    await this.#put(watch);
-    // Counted with the new one, so that two at once cannot exceed the limit.
-    const ofTeam = [...(await store.leases()).values()].filter(({ team }) => team === client.team);
-    if (ofTeam.length > maxOfTeam) {
+    try {
+      await this.#put(watch);
+      // Counted with the new one, so that two at once cannot exceed the limit.
+      const ofTeam = [...(await store.leases()).values()].filter(({ team }) => team === client.team);
+      if (ofTeam.length > maxOfTeam) throw new RateLimited(`A team can have at most ${maxOfTeam} watches at a time`);
+    } catch (error) {
+      // Its client does not know that it has begun.
       await store.remove(id);
-      throw new RateLimited(`A team can have at most ${maxOfTeam} watches at a time`);
+      throw error;
     }
     await this.#look();
     return watch;

@@ -514,6 +514,37 @@ test('a watch that cannot be read keeps no other from being served, and those wh
   expect(looks.length).toBeLessThanOrEqual(10 + 2);
 });
 
+/** Follows one change. */
+const oneChange = async function* (auth: RequestAuth) {
+  yield { key: 'key', cursor: 'cursor', gap: false, change: {} };
+  yield* nothingUntilEnd(auth);
+};
+
+test('a delivery does not begin if its client was blocked while it was prepared', async () => {
+  let isBlocked = false;
+  let sent = 0;
+  const prepared = {
+    registration: 'r',
+    async send() {
+      sent += 1;
+      return { status: 200, isTaken: true };
+    },
+  };
+  const { begin, list } = watchesWith(
+    {
+      follow: () => oneChange,
+      async prepare(_team, _endpoint, by) {
+        isBlocked = by === 'registration';
+        return prepared;
+      },
+    },
+    () => isBlocked,
+  );
+  await begin();
+  await until(async () => (await list()).length === 0);
+  expect(sent).toBe(0);
+});
+
 test('a watch of which its client learns nothing, because the store failed, does not go on', async () => {
   const local = localWatchStore();
   let failures = 0;

@@ -310,19 +310,26 @@ export class Watches {
 
   /** @throws if the lease has ended, the client has left its team, or nothing can be sent to the endpoint any more. */
   async #send(watch: Watch, delivery: Delivery): Promise<Sent> {
-    const { credential, endpoint, team, until } = watch;
-    const key = requiredTeamOf(this.#deps.teams.current, credential);
-    // The process may have been paused.
-    if (shortHash(key) !== team || until <= timeNow())
-      throw new Forbidden('The client has left its team, or the lease has ended');
-    if (this.#blocks(watch)) throw new Forbidden('An operator has blocked the client');
+    const key = this.#teamNow(watch);
     try {
-      const { send } = await this.#deps.prepare(key, endpoint, 'registration', credential);
+      const { send } = await this.#deps.prepare(key, watch.endpoint, 'registration', watch.credential);
+      // That may have taken long.
+      this.#teamNow(watch);
       return await send(delivery);
     } catch (error) {
       if (error instanceof UpstreamUnavailable) return { status: null, isTaken: false };
       throw error;
     }
+  }
+
+  /** The team of a watch for which something may be sent now. @throws Forbidden */
+  #teamNow(watch: Watch): TeamKey {
+    const key = requiredTeamOf(this.#deps.teams.current, watch.credential);
+    // The process may have been paused.
+    if (shortHash(key) !== watch.team || watch.until <= timeNow())
+      throw new Forbidden('The client has left its team, or the lease has ended');
+    if (this.#blocks(watch)) throw new Forbidden('An operator has blocked the client');
+    return key;
   }
 }
 

@@ -15,7 +15,7 @@ import { Reloadable, Secret } from '../src/config/values.js';
 import type { RequestAuth } from '../src/data/upstream/request.js';
 import { localWatchStore } from '../src/domains/watches/store.js';
 import { Watches } from '../src/domains/watches/watches.js';
-import { UpstreamUnavailable } from '../src/errors.js';
+import { RateLimited, UpstreamUnavailable } from '../src/errors.js';
 import { setClock, timeNow } from '../src/lib/clock.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -519,6 +519,25 @@ const oneChange = async function* (auth: RequestAuth) {
   yield { key: 'key', cursor: 'cursor', gap: false, change: {} };
   yield* nothingUntilEnd(auth);
 };
+
+test('a watch waits while its credential follows too many other things, and then goes on', async () => {
+  let isFull = true;
+  let refusals = 0;
+  const { begin, list } = watchesWith({
+    follow: () =>
+      async function* (auth) {
+        if (isFull) {
+          refusals += 1;
+          throw new RateLimited('More than 1000 different subscriptions with this credential');
+        }
+        yield* oneChange(auth);
+      },
+  });
+  await begin();
+  await until(() => refusals > 1);
+  isFull = false;
+  await until(async () => (await list())[0]?.lastDelivery?.status === 200);
+});
 
 test('a delivery does not begin if its client was blocked while it was prepared', async () => {
   let isBlocked = false;

@@ -300,7 +300,12 @@ export class Watches {
       }
       return true;
     };
-    while (!(await sendAll())) {
+    // What this process has too much of now, it has less of later.
+    const laterIfLimited = (error: unknown) => {
+      if (error instanceof RateLimited) return false;
+      throw error;
+    };
+    while (!(await sendAll().catch(laterIfLimited))) {
       await sleep(pause, undefined, { signal });
       pause = Math.min(2 * pause, retryMs.max);
     }

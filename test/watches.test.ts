@@ -435,6 +435,28 @@ test('an endpoint that takes nothing keeps no other from catching up, and memory
   expect(new Set(titles(ofOne)).size).toBe(20);
 });
 
+test('endpoints that have not answered yet keep no stream of their credential from catching up', async () => {
+  // None ends by itself.
+  const { restore } = takeAttemptTimers();
+  const begins = Array.from({ length: 8 }, () => ({ filter: filter() }));
+  const changes = 'query ($filter: EventFilter) { eventChanges(filter: $filter) { cursor } }';
+  const cursors = await Promise.all(
+    begins.map(async ({ filter }) => (await alone.query(changes, { filter }, admin)).data.eventChanges.cursor),
+  );
+  sandbox.publishEvent({ title: 'Missed' });
+  receiver.status = 0;
+  for (const [index, input] of begins.entries()) await watch(alone, { ...input, after: cursors[index] });
+  await until(() => receiver.received.length === begins.length);
+  const query = `subscription ($filter: EventFilter, $after: String) {
+    eventUpdates(filter: $filter, after: $after) { event { title } } }`;
+  const heard = overSse(alone.url, { query, variables: { ...begins[0], after: cursors[0] } }, admin);
+  await until(() => heard.results.length > 0);
+  expect(heard.results[0].data.eventUpdates).toEqual({ event: { title: 'Missed' } });
+  heard.stop();
+  receiver.server.closeAllConnections();
+  restore();
+});
+
 test('a gateway that closes does not wait for an endpoint that does not answer', async () => {
   // None ends by itself.
   const { restore } = takeAttemptTimers();

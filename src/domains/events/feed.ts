@@ -47,6 +47,8 @@ export type FeedLimits = ReturnType<typeof createFeedLimits>;
 
 export const createFeedLimits = (budget: MemoryBudget, acceptedScopes: Pick<AcceptedScopes, 'turnOf'>) => ({
   beginBackfill: createBackfillLimiter(budget),
+  /** Apart from the others: an endpoint may take minutes to take everything. */
+  beginWatchBackfill: createBackfillLimiter(budget),
   pollInTurn: createPollTurns(acceptedScopes),
 });
 
@@ -242,8 +244,10 @@ export const eventChanges =
 export function watchedEvents(deps: FeedDeps, query: EventQuery, after: string | null, credential: Credential) {
   const list = updatesListId(credential, deps.events.filterOf(query));
   if (after !== null) positionIn(after, list, 'input.after');
+  const depsOfWatch = { ...deps, beginBackfill: deps.beginWatchBackfill };
   return async function* (auth: RequestAuth) {
-    for await (const { kind, cursor, event, gap } of await eventUpdates(query, false, after ?? undefined)(deps, auth)) {
+    const updates = await eventUpdates(query, false, after ?? undefined)(depsOfWatch, auth);
+    for await (const { kind, cursor, event, gap } of updates) {
       const scores = event && {
         severity: highestScore(event, 'severity'),
         likelihood: highestScore(event, 'likelihood'),

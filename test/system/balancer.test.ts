@@ -16,7 +16,9 @@ import { hashOfKey } from '../../src/auth/credentials.js';
 import { cleanups, forTest, listening, temporaryFolder } from '../support/cleanups.js';
 import { freeAddress } from '../support/free-address.js';
 import { ask, demoHeaders, startGateway } from '../support/gateway.js';
+import { startWithHeld } from '../support/held-service.js';
 import { buildProgram, type Program } from '../support/program.js';
+import { post, rawConnection } from '../support/raw-http.js';
 import { until } from '../support/until.js';
 
 const script = 'docs/operations/fleet.mjs';
@@ -343,6 +345,25 @@ describe('the balancer', () => {
     expect(`${answer}`).toBe('127.0.0.1 by http: hello');
   });
 
+  test('has room for all clients that three gateways take, with systemd and with compose', () => {
+    const numberIn = (file: string, pattern: RegExp) => Number(pattern.exec(readFileSync(file, 'utf8'))?.[1]);
+    // Each client takes two, and a gateway gives three quarters of its own to clients.
+    const room = numberIn('docs/operations/haproxy.cfg', /fd-hard-limit (\d+)/) / 2;
+    for (const [file, pattern] of [
+      ['deploy/systemd/gateway@.service', /^LimitNOFILE=(\d+)$/m],
+      ['docker-compose.yml', /^ {2}ulimits: \{ nofile: (\d+) \}$/m],
+    ] as const)
+      expect(room).toBeGreaterThan(3 * 0.75 * numberIn(file, pattern));
+  });
+
+  test('keeps the addresses of the gateways while name servers are silent or fail, but not of a name that is gone', () => {
+    const [, section = ''] = /^resolvers system\n((?: .*\n)+)/m.exec(
+      readFileSync('docs/operations/haproxy.cfg', 'utf8'),
+    ) ?? [''];
+    const holds = [...section.matchAll(/hold (\w+) (\w+)/g)].map(([, status, time]) => [status, time]);
+    expect(Object.fromEntries(holds)).toEqual({ valid: '5s', timeout: '1d', refused: '1d', other: '1d' });
+  });
+
   const unknownOutcome = 'The gateway ended before it answered; an operation that it had begun may have taken effect';
 
   test('repeats neither a refused request nor one that may have begun', async () => {
@@ -383,6 +404,18 @@ describe('the balancer', () => {
           : undefined,
       );
     }
+  });
+
+  test('tells the gateway that a client of HTTP/1.1 has left, which ends its call of the service', async () => {
+    const held = forTest(await startWithHeld(/topics/));
+    const { host } = new URL(held.gateway.url);
+    const address = await balance(host, host);
+    const client = rawConnection(`http://${address}`, post('{ market(id: 1) { topics { id } } }'));
+    await until(() => held.held() === 1);
+    client.socket.destroy();
+    const leftAt = performance.now();
+    await until(() => held.ended() === 1);
+    expect(performance.now() - leftAt).toBeLessThan(1_000);
   });
 
   describe('before gateways that answer nothing', () => {
@@ -486,6 +519,25 @@ describe('the balancer', () => {
       expect(await statusOf('/late', { accept: 'application/json, text/event-stream' })).toBe(503);
       for (const release of waiting.splice(0)) release();
       expect(new Set(await Promise.all(heavy))).toEqual(new Set([200]));
+    });
+
+    test('refuses a source that has too many connections, though they are idle, and answers another', async () => {
+      const shipped = await readFile('docs/operations/haproxy.cfg', 'utf8');
+      const narrow = shipped.replace(/sc1_conn_cur gt \d+/, 'sc1_conn_cur gt 20');
+      const folder = await folderWith({ 'haproxy.cfg': narrow });
+      port = await balancerBefore(gateways, join(folder, 'haproxy.cfg'));
+      let refused = 0;
+      const idle = Array.from({ length: 30 }, () =>
+        connect(port, '127.0.0.1')
+          .on('error', () => {})
+          .on('close', () => (refused += 1)),
+      );
+      cleanups.push(() => {
+        for (const socket of idle) socket.destroy();
+      });
+      await until(() => refused >= 10);
+      await expect(statusOf('/graphql/stream')).rejects.toThrow(/ECONNRESET|socket hang up/);
+      expect(await statusOf('/graphql/stream', {}, '127.0.0.2')).toBe(200);
     });
 
     test('a gateway gets no more at once than it can have, and a client with few requests waits behind no other', async () => {

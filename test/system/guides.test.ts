@@ -394,7 +394,7 @@ describe('docs/operators.md', () => {
     expect(data).toEqual({ exportEndpoints: [{ name: 'crm' }] });
   });
 
-  test('brings a gateway over a failover of Redis, through the balancer that it shows', async () => {
+  test('brings a gateway over a failover of Redis, through the balancer that it shows, and not back', async () => {
     const password = 'of-redis';
     const secured = ['--requirepass', password, '--masterauth', password];
     const cleanups: (() => unknown)[] = [];
@@ -447,6 +447,18 @@ describe('docs/operators.md', () => {
       await promoted.replicaof('NO', 'ONE');
       promoted.disconnect();
       await askUntilKept(two.port);
+
+      // The old primary comes back, and says that it is one, until it hears of the new one.
+      await one.restart();
+      const direct = new Redis(one.port, { password, disconnectTimeout: 50 });
+      cleanups.push(() => direct.disconnect());
+      const checks = async () => Number(/total_connections_received:(\d+)/.exec(await direct.info('stats'))?.[1]);
+      await until(async () => (await checks()) > 3);
+      for (let turn = 0; turn < 10; turn += 1) {
+        const client = new Redis(`redis://:${password}@${address}`, { disconnectTimeout: 50 });
+        cleanups.push(() => client.disconnect());
+        expect(await client.config('GET', 'port')).toEqual(['port', `${two.port}`]);
+      }
     } finally {
       for (const cleanup of cleanups.reverse()) await cleanup();
     }

@@ -12,6 +12,7 @@ import { startSandbox } from '../src/sandbox/server.js';
 import { cleanups, forSuite, forTest, listening } from './support/cleanups.js';
 import { demoHeaders, postJson, startGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
+import { takeLog } from './support/log.js';
 import { connectMcp, connectOldMcp, modern, revisions, sendMcp, toolCall } from './support/mcp.js';
 import { counted } from './support/metrics.js';
 import { startRedis } from './support/redis.js';
@@ -537,6 +538,18 @@ describe('a discovery', () => {
     expect(shares.length).toBeGreaterThan(2);
     expect(shares).toEqual([...new Set(shares)].sort((one, other) => one - other));
     expect(reported.at(-1)).toEqual({ progress: 1, total: 1, message: 'first_pass: completed' });
+  });
+
+  test('is no slow operation, however long it runs', async () => {
+    const log = takeLog();
+    const own = forTest(await startGateway({ sandbox, env: { ...env, SLOW_OPERATION_MS: '2000' }, seams: { log } }));
+    const from = forTest(await connectMcp(own.url));
+    const begunAt = performance.now();
+    await start(() => {
+      if (performance.now() - begunAt > 2_500) ahead = 600_000;
+    }, from);
+    expect(performance.now() - begunAt).toBeGreaterThan(2_500);
+    expect(log.lines.join()).not.toContain('Slow operation');
   });
 
   test('tells a client that it runs, before its timeout, while the service tells of no progress', async () => {

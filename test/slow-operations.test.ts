@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { forSuite } from './support/cleanups.js';
+import { forSuite, forTest } from './support/cleanups.js';
 import { startGateway } from './support/gateway.js';
 import { takeLog } from './support/log.js';
 import { overWebsocket } from './support/streams.js';
@@ -87,6 +87,20 @@ test('the upload of its body does not count', async () => {
   await until(() => slow().length > before);
   expect(slow().at(-1)).toMatchObject({ operation: 'Uploaded' });
   expect(slow().at(-1)?.milliseconds).toBeLessThan(performance.now() - sentAt);
+});
+
+test('many slow operations make a bounded number of lines, and the last says so', async () => {
+  const own = takeLog();
+  const other = forTest(await startGateway({ env: env('1'), seams: { log: own } }));
+  const query = 'mutation Publish { publishMarket(input: { marketId: 1 }) { marketId } }';
+  for (let sent = 0; sent < 1_000; sent += 20)
+    await Promise.all(Array.from({ length: 20 }, () => other.query(query, {}, headers)));
+  await other.close();
+  const messages = own.lines.map(line => JSON.parse(line).msg).filter(message => /^Slow operation/.test(message));
+  expect(messages).toEqual([
+    ...Array(100).fill('Slow operation'),
+    'Slow operation: more than 100 in a minute; the others have no line',
+  ]);
 });
 
 test('with 0, no operation is slow', async () => {

@@ -38,7 +38,7 @@ const validRequestId = /^[\w.:+/=@-]{1,128}$/;
 /** Where the telemetry of requests goes, and the names of operations in metrics. */
 interface RequestTelemetryDeps {
   readonly log: Logger;
-  readonly telemetry: Pick<Telemetry, 'request' | 'clientRequest' | 'deprecatedUse' | 'untrustedDocument'>;
+  readonly telemetry: Pick<Telemetry, 'warn' | 'request' | 'clientRequest' | 'deprecatedUse' | 'untrustedDocument'>;
   readonly tracing: Tracing | undefined;
   readonly names: OperationNames;
   /** The name of a credential's team; undefined where it has none. */
@@ -51,6 +51,7 @@ interface RequestTelemetryDeps {
 /** Reports operations that have ended: counts and logs them, and ends their spans. */
 function createReports({ log, telemetry, names, teamOf, slowOperationMs }: RequestTelemetryDeps) {
   const reportUntrusted = createUntrustedReport(log, telemetry);
+  const mayLogSlow = createLineBound();
 
   const logged = ({ address, credential }: Omit<Client, 'scope'>) => ({
     address,
@@ -63,6 +64,11 @@ function createReports({ log, telemetry, names, teamOf, slowOperationMs }: Reque
     const { type, document: text, calls } = operation;
     const isSlow = slowOperationMs > 0 && milliseconds >= slowOperationMs;
     if (!isSlow || type === undefined || type === 'subscription') return;
+    // All are slow while the service hangs. The warning has how many more there were.
+    if (!mayLogSlow(Symbol())) {
+      telemetry.warn('Slow operation', `more than ${maxLines} in a minute; the others have no line`);
+      return;
+    }
     const document = text === undefined ? undefined : createHash('sha256').update(text).digest('hex');
     const { count: upstreamCalls, slowest: slowestCall } = calls;
     const line = { ...(client && logged(client)), ...loggedOf(operation) };
@@ -106,7 +112,8 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     const { operation, path, request, response, startedAt, span } = state;
     const { method = '', url = '' } = request;
     const { statusCode: status } = response;
-    const milliseconds = performance.now() - startedAt;
+    const endedAt = performance.now();
+    const milliseconds = endedAt - startedAt;
     const transport = operation.transport ?? transports.get(path);
     // A subscription is answered once it has begun.
     const isAnswered = operation.type === 'subscription' ? response.headersSent : response.writableFinished;
@@ -120,7 +127,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
       const attributes = requestAttributes(request, response, place);
       span.end(`${method} ${path}`, attributes, status >= 500 ? String(status) : undefined);
     }
-    if (transport !== undefined) reportSlow(operation, milliseconds, state);
+    if (transport !== undefined) reportSlow(operation, (operation.executedAt ?? endedAt) - startedAt, state);
     // Probes come all the time.
     if (!log.isLevelEnabled('info') || monitoringPaths.has(path)) return;
     const place = { method, path: loggedPathOf(url), ...logged(state), status };
@@ -174,18 +181,27 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
   };
 }
 
-/** How many documents are logged in a minute. */
-const maxUntrusted = 100;
+/** How many documents, and how many slow operations, are logged in a minute. */
+const maxLines = 100;
+
+/** Whether there is a line for something: once a minute for the same, and for so many. */
+function createLineBound() {
+  const logged = new LRUCache<string | symbol, true>({ max: maxLines, ttl: minuteMs, perf: performance });
+  return (what: string | symbol): boolean => {
+    logged.purgeStale();
+    if (logged.has(what) || logged.size === maxLines) return false;
+    logged.set(what, true);
+    return true;
+  };
+}
 
 /** Counts what `PERSISTED_DOCUMENTS_MODE=only` would refuse, and logs each document once a minute, by its SHA-256 too. */
 export function createUntrustedReport(log: Pick<Logger, 'warn'>, telemetry: Pick<Telemetry, 'untrustedDocument'>) {
-  const logged = new LRUCache<string, true>({ max: maxUntrusted, ttl: minuteMs, perf: performance });
+  const mayLog = createLineBound();
   return ({ untrusted, name, app }: Pick<OperationInfo, 'untrusted' | 'name' | 'app'>): void => {
     if (untrusted === undefined) return;
     telemetry.untrustedDocument();
-    logged.purgeStale();
-    if (logged.has(untrusted) || logged.size === maxUntrusted) return;
-    logged.set(untrusted, true);
+    if (!mayLog(untrusted)) return;
     const line = { document: untrusted, operation: name, client: app?.name };
     log.warn(line, 'PERSISTED_DOCUMENTS_MODE=only would refuse this document');
   };

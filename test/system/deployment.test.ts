@@ -141,10 +141,11 @@ describe('docker-compose.yml', () => {
     expect(services.redis).not.toHaveProperty('ports');
   });
 
-  test('runs everything else read-only, without privileges and with bounded memory', () => {
+  test('runs everything else read-only, without privileges, and with bounded memory and logs', () => {
     for (const service of Object.values(services)) {
       expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
       expect(service).toHaveProperty('mem_limit');
+      expect(service).toMatchObject({ logging: { driver: 'local' } });
     }
   });
 

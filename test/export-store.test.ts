@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { lstat, mkdir, open, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { chown, lstat, mkdir, open, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -398,4 +398,13 @@ describe('a change whose reply was lost on its way from Redis', () => {
     const unavailable = { extensions: { code: 'UPSTREAM_UNAVAILABLE', retryable: false } };
     await expect(register(store, team, 'second')).rejects.toMatchObject(unavailable);
   });
+});
+
+(process.getuid?.() === 0 ? test : test.skip)('a file that root writes is of the owner of its folder', async () => {
+  const folder = await temporaryFolder();
+  await chown(folder, 1_000, 1_001);
+  const texts = await openFileStore(folder, silentTelemetry);
+  await texts.change('team', () => ({ value: '{}', result: undefined }));
+  const { uid, gid } = await stat(join(folder, 'exports.json'));
+  expect([uid, gid]).toEqual([1_000, 1_001]);
 });

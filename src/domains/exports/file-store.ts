@@ -1,5 +1,5 @@
 // The endpoints and exports of all teams in one file, without Redis.
-import { access, constants, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, chown, constants, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
@@ -146,6 +146,11 @@ async function replace(folder: string, file: string, text: string): Promise<stri
   await rm(newFile, { force: true, recursive: true });
   // Exclusive, so that it follows no link.
   await writeFile(newFile, text, { mode: 0o600, flag: 'wx', flush: true });
+  // A command that root runs must leave a file that the gateway can read.
+  if (process.getuid?.() === 0) {
+    const { uid, gid } = await stat(folder);
+    await chown(newFile, uid, gid);
+  }
   const version = await versionOf(newFile);
   // Before the rename, after which no failure means that nothing has changed.
   const directory = await open(folder, 'r');

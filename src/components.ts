@@ -192,10 +192,13 @@ function openRedis(addresses: readonly Secret[], telemetry: Telemetry) {
       await Promise.all([redis, patientRedis].map(firstContact));
       await readClock();
     },
-    /** The log should say at the start, not at the first write, where this Redis cannot be trusted. */
+    /** The log should say at the start, or once this Redis is there, and not at the first write, where it cannot be trusted. */
     async warnOfFaults(): Promise<void> {
-      const faults = redis.status === 'ready' ? await faultsOfRedis(redis) : [];
-      for (const fault of faults) telemetry.warn('Redis', fault);
+      const warn = async () => {
+        for (const fault of await faultsOfRedis(redis)) telemetry.warn('Redis', fault);
+      };
+      if (redis.status === 'ready') await warn();
+      else redis.once('ready', warn);
     },
     disconnect: () => [redis, patientRedis].forEach(disconnect),
   };

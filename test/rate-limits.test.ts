@@ -8,6 +8,7 @@ import { startSandbox } from '../src/sandbox/server.js';
 import { cleanups, forSuite, forTest } from './support/cleanups.js';
 import { type RedisValue, startFakeRedis } from './support/fake-redis.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { takeLog } from './support/log.js';
 import { counted } from './support/metrics.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { startRedis } from './support/redis-server.mjs';
@@ -230,6 +231,16 @@ test.each([
   forTest(await startGateway({ sandbox, env, redisUrl: own.url, seams: { log } }));
   const found = lines.filter(line => line.includes(`maxmemory-policy is ${policy}`));
   expect(found).toHaveLength(isWarned ? 1 : 0);
+});
+
+test('a Redis that is there later than the gateway is warned of, too', async () => {
+  const own = forTest(await startRedis({ args: ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru'] }));
+  await own.kill();
+  const log = takeLog();
+  forTest(await startGateway({ sandbox, env: { LOG_LEVEL: 'warn' }, redisUrl: own.url, seams: { log } }));
+  expect(log.lines.join()).not.toContain('maxmemory-policy');
+  await own.restart();
+  await until(() => log.lines.join().includes('maxmemory-policy is allkeys-lru'));
 });
 
 describe('a Redis that answers a count with something else', () => {

@@ -42,6 +42,9 @@ const reconnectPause = (attempt: number) => Math.min(attempt * 50, maxReconnectP
 /** Whether a server refuses because it is not the primary, or not yet. A new connection may reach another server, because the name is resolved again. */
 const doesNotServe = ({ message }: Error) => /^(READONLY|LOADING|MASTERDOWN|NOREPLICAS) /.test(message);
 
+/** Whether a server answers, but refuses what changes its data. */
+const takesNoWrites = (message: string) => /^(READONLY|OOM|MISCONF|NOREPLICAS) /.test(message);
+
 /**
  * A connection for commands. It reconnects forever. While it is disconnected, it queues nothing, and every command fails at once.
  * @param urls one `redis://` or `rediss://` address, or the nodes of a Cluster.
@@ -211,10 +214,14 @@ const commands = [
   ...['EVAL return(1) 0', 'EVALSHA 0 0', 'PUBLISH mig:check 1', 'TIME', 'INFO'],
 ];
 
-/** What is wrong with a Redis that answers: commands that it refuses, the eviction of what it must keep, or that it has only a part of all. Never rejects. */
+/**
+ * What is wrong with a Redis that answers: commands, or all writes, that it refuses, the eviction of what it must keep, or that it has only a part of all.
+ * Never rejects.
+ */
 export async function faultsOfRedis(client: RedisClient): Promise<readonly string[]> {
   const refused = new Set<string>();
   let isTooOld = false;
+  let refusesWrites: unknown;
   const run = async ([name = '', ...args]: readonly string[], on = client) => {
     try {
       // The library, too, has all names in lower case, and fails for another SUBSCRIBE where the server speaks RESP2.
@@ -223,6 +230,7 @@ export async function faultsOfRedis(client: RedisClient): Promise<readonly strin
       const { message } = error as Error;
       if (/^NOPERM|unknown command/i.test(message)) refused.add(name);
       isTooOld ||= /syntax error/.test(message);
+      if (takesNoWrites(message)) refusesWrites ??= error;
       return '';
     }
   };
@@ -239,6 +247,8 @@ export async function faultsOfRedis(client: RedisClient): Promise<readonly strin
   const faults: string[] = [];
   if (refused.size > 0)
     faults.push(`the user may not run ${[...refused].join(', ')}; less is shared, or exports are refused. Allow them`);
+  if (refusesWrites !== undefined)
+    faults.push(failureInWords(refusesWrites, 'nothing is shared, and exports are refused'));
   if (isTooOld) faults.push('it is older than version 7: watches cannot begin, and each gateway polls for itself');
   if (policy !== 'volatile-lru' && isBounded)
     faults.push(`maxmemory-policy is ${policy}, which may lose exports, sign-outs or limits; set it to volatile-lru`);

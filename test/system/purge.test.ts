@@ -103,6 +103,11 @@ describe.each(allRedisPlaces)('over %s, after npm run purge', (_, startPlace) =>
     for (const headers of [demoHeaders, otherHeaders]) expect(await readAgain(headers)).toEqual(both(['market1']));
   });
 
+  test('--market, with zeros in front of its id', async () => {
+    expect((await run('--market', '001')).code).toBe(0);
+    expect(await readAgain(otherHeaders)).toEqual(both(['market1']));
+  });
+
   test('--all, a call that was running at the time brings nothing that is served later', async () => {
     const slow = '{ market(id: 3) { companies(first: 1) { totalCount } } events(first: 7) { totalCount } }';
     sandbox.calls.clear();

@@ -28,7 +28,9 @@ async function purge(env: Record<string, string | undefined>, args: readonly str
   try {
     const fleet = fleetNamespace(databaseOf(redis), config.upstream);
     if (market !== undefined) {
-      for (const tag of [marketTag(market), jobsTag(market)]) await changeGeneration(redis, fleet, tag);
+      // As gateways write it, without zeros in front.
+      const id = String(BigInt(market));
+      for (const tag of [marketTag(id), jobsTag(id)]) await changeGeneration(redis, fleet, tag);
       return `Purged market ${market}: each gateway reads it from the service again.`;
     }
     const scopes = hash === undefined ? [] : scopesOf(config, hash);

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -101,6 +101,26 @@ do sleep 0.2; done
 REDISCLI_AUTH=$(cat "$settings/REDIS_ADMIN_PASSWORD") redis-cli --tls --cacert /etc/redis/redis.pem --user admin --json acl log | jq --compact-output 'map({ object, username })'
 journalctl | grep '"level"' | jq --raw-output .msg | grep --invert-match 'Node 20 gets no'
 `;
+
+test('a build that fails installs no release, also in a shell that goes on after it', () => {
+  const own = mkdtempSync(join(tmpdir(), 'program-'));
+  try {
+    for (const [name, script] of [
+      ['npm', 'exit 1'],
+      ['git', 'echo next'],
+    ] as const) {
+      writeFileSync(join(own, name), `#!/bin/sh\n${script}\n`);
+      chmodSync(join(own, name), 0o755);
+    }
+    const programs = join(own, 'programs');
+    const block = blocksOf('docs/linux.md').find(({ text }) => text.includes('npm ci'))?.text ?? '';
+    const moved = block.replace('/opt/market-intelligence-gateway', programs).replace('/usr/local/sbin', own);
+    spawnSync('bash', ['-c', moved], { cwd: own, env: { PATH: `${own}:${process.env.PATH}` } });
+    expect(existsSync(programs)).toBe(false);
+  } finally {
+    rmSync(own, { recursive: true });
+  }
+});
 
 (canBeApart ? test : test.skip)(
   'the page for Linux without Docker sets up a fleet that upgrades and rolls back',

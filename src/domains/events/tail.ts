@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto';
 import { known } from '../../data/parsing.js';
 import { maxPageSize } from '../../graphql/input.js';
-import { oncePerText } from '../../lib/run.js';
+import { oncePerValue } from '../../lib/run.js';
 import { dayMs, instantOf } from '../../lib/time.js';
 import { type Event, type ListPosition, newestVersions, updatedAt } from './model.js';
 
@@ -71,6 +71,8 @@ export const hashBytes = 6;
 /** An update as a position names it, and its time, in milliseconds since 1970. */
 export type Named = readonly [hash: string, time: number];
 export const named = (key: string): Named => [hash('sha256', key).slice(0, 2 * hashBytes), updateTime(key)];
+/** The latest update of an event. */
+export const namedOf = oncePerValue((event: Event): Named => named(updateKey(event)));
 
 /** The order in which a cursor names updates. What it leaves out lies before all that follows. */
 export const newestFirst = ([hash, time]: Named, [otherHash, otherTime]: Named): number =>
@@ -149,11 +151,10 @@ async function nextTail(read: ReadBetween, last: Tail, now: number): Promise<Tai
   // Also if the clock was put back: nothing before `from` would be seen until it has passed.
   if (all.isTooLong || last.from > now) return { ...(await firstTail(read, now)), sent: last.sent + 1 };
   const seen = new Set(last.seen);
-  const nameOf = oncePerText(named);
   const found = all.events
     .map(event => ({ key: updateKey(event), foundAt: now, event }))
     .filter(({ key }) => !seen.has(key))
-    .sort((one, other) => newestFirst(nameOf(other.key), nameOf(one.key)));
+    .sort((one, other) => newestFirst(namedOf(other.event), namedOf(one.event)));
   const fresh = found.slice(0, maxUpdates);
   for (const { key } of fresh) seen.add(key);
 

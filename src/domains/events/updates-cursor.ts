@@ -6,7 +6,7 @@ import { BadUserInput } from '../../errors.js';
 import { type ListId, listId, readCursor, writeCursor } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';
 import type { Event, EventPage, ListPosition } from './model.js';
-import { hashBytes, type Named, named, newestFirst, updateKey, updateTime } from './tail.js';
+import { hashBytes, type Named, named, namedOf, newestFirst, updateKey, updateTime } from './tail.js';
 
 /** What a client has: every update before `from`, and of the later ones those in `seen`. A cursor says all of this, and means the same in each gateway. */
 export interface Position {
@@ -22,7 +22,8 @@ export interface Position {
 
 /** What a cursor is made of. */
 export interface CursorPosition extends Omit<Position, 'seen'> {
-  readonly seen: Iterable<Named>;
+  /** An array has the newest first. */
+  readonly seen: readonly Named[] | Position['seen'];
 }
 
 export interface TailPlace {
@@ -53,7 +54,7 @@ export const updatesListId = (credential: Credential, filter: string): ListId =>
 
 /** @param list of `updatesListId`. */
 export function cursorAt({ from, fromHash, seen, tail }: CursorPosition, list: ListId): string {
-  const latest = [...seen].sort(newestFirst).slice(0, maxToCursor);
+  const latest = (Array.isArray(seen) ? seen : [...seen].sort(newestFirst)).slice(0, maxToCursor);
   const [startHash, start] = latest[maxInCursor] ?? [fromHash, from];
   const head = Buffer.alloc(headBytes);
   head.writeUIntBE(start > timeNow() ? unknownHead : start, 0, timeBytes);
@@ -120,7 +121,7 @@ export function cursorBehind({ from, seen }: ListPosition, events: EventPage['ev
 /** Whether an update is behind a position. */
 export const isAfter = (position: Position | undefined, event: Event): boolean => {
   if (position === undefined) return true;
-  const [hash, time] = named(updateKey(event));
+  const [hash, time] = namedOf(event);
   const isLater = time > position.from || (time === position.from && hash > position.fromHash);
   return isLater && !position.seen.has(hash);
 };

@@ -6,17 +6,7 @@ import { QueryTooComplex, RateLimited } from '../../errors.js';
 import type { ListId } from '../../graphql/connection.js';
 import { timeNow } from '../../lib/clock.js';
 import { type Event, newestVersions, updatedAt } from './model.js';
-import {
-  endFor,
-  maxReads,
-  named,
-  newestFirst,
-  overlapBefore,
-  type ReadBetween,
-  readAll,
-  type Tail,
-  updateKey,
-} from './tail.js';
+import { endFor, maxReads, namedOf, newestFirst, overlapBefore, type ReadBetween, readAll, type Tail } from './tail.js';
 import {
   type CursorPosition,
   cursorAt,
@@ -115,7 +105,7 @@ export class Follower {
         this.#newest.set(event.id, time);
         return isNew;
       })
-      .map(event => ({ event, seen: named(updateKey(event)) }))
+      .map(event => ({ event, seen: namedOf(event) }))
       .sort((one, other) => newestFirst(other.seen, one.seen));
     // Only what was read and sent completely may be skipped from now on.
     const until = found.isComplete ? Math.max(from, tail?.from ?? overlapBefore(found.events, timeNow())) : from;
@@ -181,7 +171,7 @@ export async function missedSince(position: Position, read: ReadBetween): Promis
     missing = list.missing;
     if (!isComplete && reads < maxReads) continue;
     const had = events.filter(event => !isAfter(position, event));
-    const current = had.map(event => named(updateKey(event)));
+    const current = had.map(event => namedOf(event));
     // Also what the list no longer has: a poll that began before may still send it.
     return { events, seen: new Map([...position.seen, ...current]), isComplete };
   }

@@ -26,8 +26,8 @@ export function Modal({ title, drawer = false, close, onClose, children }: Modal
   const leave = (event: SyntheticEvent) => {
     const fields = [...(dialog.current?.querySelectorAll<HTMLInputElement>('input, textarea') ?? [])];
     const isTyped = fields.some(({ type, value, defaultValue }) => type !== 'radio' && value !== defaultValue);
+    event.preventDefault();
     if (!isTyped || confirm('Close without sending what you have typed?')) onClose();
-    else event.preventDefault();
   };
   return (
     <dialog
@@ -36,6 +36,8 @@ export function Modal({ title, drawer = false, close, onClose, children }: Modal
       closedby={close ? 'none' : 'any'}
       aria-labelledby={id}
       onCancel={leave}
+      // No page can prevent a second Escape.
+      onClose={() => dialog.current?.showModal()}
     >
       <div className="row">
         <h2 id={id} className={styles.title}>

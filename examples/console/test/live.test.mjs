@@ -181,6 +181,27 @@ check('what is typed into the search is one step of the history', async () => {
   await page.waitForURL(url => url.search === '');
 });
 
+check('what is typed while the last text takes effect is not lost, nor the other end of a range', async t => {
+  await openMonitor();
+  const devtools = await page.context().newCDPSession(page);
+  t.after(() => devtools.detach());
+  await devtools.send('Emulation.setCPUThrottlingRate', { rate: 4 });
+  const box = page.getByRole('searchbox', { name: 'Search events' });
+  const letters = [...'acoppermineinthenorth'];
+  for (const [index, letter] of letters.entries()) {
+    await box.press(letter);
+    // A text takes effect 300 ms after it was typed.
+    await page.waitForTimeout(230 + 5 * index);
+  }
+  await page.waitForURL(/search=acoppermineinthenorth$/);
+  assert.equal(await box.inputValue(), letters.join(''));
+  await page.goto(`${on.origin}/markets/1`);
+  await page.locator('tbody tr').first().waitFor();
+  await page.getByLabel('Revenue, at least').fill('2M');
+  await page.getByLabel('Revenue, at most').fill('900M');
+  await page.waitForURL(/min%22%3A2000000%2C%22max%22%3A900000000/);
+});
+
 check('each screen has the same edges, its heading above its filters, and titles use the width', async t => {
   t.after(() => page.setViewportSize({ width: 1280, height: 900 }));
   for (const width of [1440, 2400]) {

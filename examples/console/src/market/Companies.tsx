@@ -21,7 +21,7 @@ import { ExportDialog } from './ExportDialog';
 import styles from './Market.module.css';
 import { Range } from './Range';
 import { ReviewButtons } from './Review';
-import { type CompanySearch, companyFilter, companyOrder } from './search';
+import { type CompanySearch, companyFilter, companyOrder, range } from './search';
 import { CompaniesDocument, useCompanies } from './useCompanies';
 
 /** Each menu counts the companies that match all other filters. */
@@ -52,10 +52,11 @@ export function Companies({ id }: { id: string }) {
   const search = useSearch({ from: '/markets/$id' });
   const navigate = useNavigate({ from: '/markets/$id' });
   const scroller = useRef<HTMLDivElement>(null);
-  const change = (patch: CompanySearch, replace = false) => {
+  const changeFrom = (patch: (last: CompanySearch) => CompanySearch, replace = false) => {
     scroller.current?.scrollTo({ top: 0 });
-    return navigate({ search: last => ({ ...last, ...patch }), resetScroll: false, replace });
+    return navigate({ search: last => ({ ...last, ...patch(last) }), resetScroll: false, replace });
   };
+  const change = (patch: CompanySearch, replace?: boolean) => changeFrom(() => patch, replace);
   const open = (company?: string) => navigate({ search: last => ({ ...last, company }), resetScroll: false });
 
   const filter = companyFilter(search);
@@ -147,7 +148,8 @@ export function Companies({ id }: { id: string }) {
               name={name}
               value={search[name]}
               counts={facets?.[name]?.histogram?.buckets}
-              onChange={range => change({ [name]: range }, true)}
+              // The other end may have changed since.
+              onChange={(end, value) => changeFrom(last => ({ [name]: range({ ...last[name], [end]: value }) }), true)}
             />
           ))}
           {Object.values(filter).some(Boolean) && (

@@ -1,6 +1,6 @@
 import { formatAmount, formatExact, SearchBox } from '../ui';
 import styles from './Market.module.css';
-import { range } from './search';
+import type { range } from './search';
 
 interface RangeProps {
   readonly label: string;
@@ -9,7 +9,7 @@ interface RangeProps {
   readonly value: ReturnType<typeof range>;
   /** How many companies have which values, for the small plot. */
   readonly counts: readonly { start: number; end: number; count: number }[] | undefined;
-  readonly onChange: (value: ReturnType<typeof range>) => void;
+  readonly onChange: (end: 'min' | 'max', number: number | undefined) => void;
 }
 
 const UNITS: Readonly<Record<string, number>> = { '': 1, K: 1e3, M: 1e6, B: 1e9, T: 1e12 };
@@ -37,7 +37,7 @@ export function Range({ label, name, value = {}, counts = [], onChange }: RangeP
           title="A number, such as 1,200, 90K, 145.5M or 2B"
           meaning={numberIn}
           value={value[end] === undefined ? undefined : formatExact(value[end])}
-          onChange={text => onChange(range({ ...value, [end]: numberIn(text ?? '') }))}
+          onChange={text => onChange(end, numberIn(text ?? ''))}
         />
       ))}
       <span className={styles.bars} aria-hidden="true">

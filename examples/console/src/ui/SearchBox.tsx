@@ -1,4 +1,4 @@
-import { useEffect, useEffectEvent, useState } from 'react';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 
 interface SearchBoxProps {
   readonly label: string;
@@ -19,10 +19,14 @@ export function SearchBox({ label, name = 'search', value = '', meaning = String
   const [text, setText] = useState(value);
   const meant = meaning(text.trim());
   const isSame = meant === meaning(value);
-  const show = useEffectEvent((value: string) => isSame || setText(value));
+  /** What was reported and is not the value yet: what was typed meanwhile stays. */
+  const reported = useRef(new Set<unknown>()).current;
+  const show = useEffectEvent((value: string) => reported.delete(meaning(value)) || isSame || setText(value));
   useEffect(() => void show(value), [value]);
   const report = useEffectEvent((text: string) => {
-    if (!isSame && !Number.isNaN(meant)) onChange(text.trim() || undefined);
+    if (isSame || Number.isNaN(meant)) return;
+    reported.add(meant);
+    onChange(text.trim() || undefined);
   });
   useEffect(() => {
     const timer = setTimeout(() => report(text), 300);

@@ -3,36 +3,24 @@ import { type DocumentNode, print } from 'graphql';
 import { Button, CopyButton, Popover, useStored } from '../ui';
 import { useViewer } from './session';
 
-interface ViewMenuProps {
-  /** What the screen reads. */
-  readonly document: DocumentNode;
-  readonly variables: Readonly<Record<string, unknown>>;
-}
-
-/** Keeps the address of a screen under a name, and copies it, or what the screen reads. */
-export function ViewMenu({ document, variables }: ViewMenuProps) {
+/** Keeps the address of a screen under a name, and copies it, or the document and the variables that the screen reads. */
+export function ViewMenu({ document, variables }: { document: DocumentNode; variables: Record<string, unknown> }) {
   const { viewer } = useViewer();
   const { history } = useRouter();
   const { href, pathname } = useLocation();
   const key = `views ${viewer?.email ?? ''}`;
   const [views = [], setViews] = useStored<{ name: string; href: string }[]>(key, localStorage);
-  const without = (name: string) => views.filter(view => view.name !== name);
+  const isHere = (view: { href: string }) => view.href.split('?')[0] === pathname;
+  const without = (name: string) => views.filter(view => view.name !== name || !isHere(view));
   return (
     <Popover label="Views">
       <div className="stack">
-        {views
-          .filter(view => view.href.split('?')[0] === pathname)
-          .map(({ name, href }) => (
-            <div key={name} className="row">
-              <Button label={name} className="link" onClick={() => history.push(href)} />
-              <Button
-                label="✕"
-                className="quiet"
-                aria-label={`Remove ${name}`}
-                onClick={() => setViews(without(name))}
-              />
-            </div>
-          ))}
+        {views.filter(isHere).map(({ name, href }) => (
+          <div key={name} className="row">
+            <Button label={name} className="link" onClick={() => history.push(href)} />
+            <Button label="✕" className="quiet" aria-label={`Remove ${name}`} onClick={() => setViews(without(name))} />
+          </div>
+        ))}
         <form
           className="row"
           onSubmit={event => {

@@ -767,7 +767,7 @@ check(
     await tab.getByRole('button', { name: 'Watch', exact: true }).click();
     const dialog = tab.getByRole('dialog');
     await dialog.getByText('events with severity 3').waitFor();
-    await dialog.getByRole('button', { name: 'Watch', exact: true }).click();
+    await dialog.getByRole('button', { name: 'Watch', exact: true }).dblclick();
     const watch = dialog.getByRole('listitem').filter({ hasText: 'then renewed' });
     await watch.getByText('Nothing was sent yet').waitFor();
     endpoint.answer = { status: 503, body: {} };

@@ -1,6 +1,6 @@
 import { useApolloClient, useMutation, useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useState, useTransition } from 'react';
 import { EndpointSelect } from '../exports/EndpointSelect';
 import { graphql } from '../gql';
 import { Button, Form, Modal, Problems, Time } from '../ui';
@@ -22,6 +22,7 @@ export function Watches({ search, onClose }: { search: EventSearch; onClose: () 
   const client = useApolloClient();
   const list = useQuery(WatchesDocument, { fetchPolicy: 'network-only', pollInterval: 2_000 });
   const [stop, stopping] = useMutation(StopWatchingDocument);
+  const [sending, startSending] = useTransition();
   const [failure, setFailure] = useState<Awaited<ReturnType<typeof beginWatch>>>();
   const watches = list.data?.watches ?? [];
   const begin = async (form: FormData) => {
@@ -35,13 +36,13 @@ export function Watches({ search, onClose }: { search: EventSearch; onClose: () 
   };
   return (
     <Modal title="Watch" onClose={onClose}>
-      <Form className="stack" error={failure} onSubmit={begin}>
+      <Form className="stack" error={failure} onSubmit={form => startSending(() => begin(form))}>
         <p>
           Sends each event that comes or changes from now on to an endpoint: <strong>{nameOf(search)}</strong>. It goes
           on while this tab is open and you stay signed in, and ends at most 15 minutes later. A restart of the gateway
           may end it at once.
         </p>
-        <EndpointSelect label="Watch" />
+        <EndpointSelect label="Watch" disabled={sending} />
       </Form>
       <Problems error={list.error ?? stopping.error} />
       {watches.length > 0 && <h2>What is watched</h2>}

@@ -824,6 +824,15 @@ check('the page of an endpoint opens after five seconds, unless the user or the 
   await page.getByRole('button', { name: 'Send' }).click();
   await page.getByText('Your browser has blocked the window.').waitFor();
   assert.equal(await page.getByRole('link', { name: 'Open it' }).getAttribute('href'), `${on.origin}/icon.svg`);
+
+  // In another list, it does not begin again.
+  await page.goto(`${on.origin}/exports`);
+  await page.getByRole('button', { name: 'Test', exact: true }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('link', { name: 'endpoint', exact: true }).click();
+  await page.getByRole('heading', { name: /exports? to endpoint$/ }).waitFor();
+  await page.locator('summary').getByText('Delivered').first().waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Cancel' }).count(), 0);
 });
 
 for (const [how, fail, mend] of [

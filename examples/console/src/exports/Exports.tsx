@@ -33,8 +33,9 @@ const RetryDocument = graphql(`
 /** The endpoints of the team, and what was sent to them. */
 export function Exports() {
   const { endpoint } = useSearch({ from: '/exports' });
-  /** Identifier of the export that was sent last from here. */
-  const [sent, setSent] = useState<string>();
+  /** The export that was sent last from this list. In another list, its page would open again. */
+  const [sent, setSent] = useState<{ exportId: string; endpoint: string | undefined }>();
+  if (sent && sent.endpoint !== endpoint) setSent(undefined);
   const [test, testing] = useMutation(TestDocument);
   const [retry, retrying] = useMutation(RetryDocument);
   const { data, error, loading, fetchMore, refetch } = useQuery(ExportsDocument, {
@@ -46,7 +47,7 @@ export function Exports() {
   });
   const next = useNextPage(fetchMore, data?.exports?.pageInfo);
   const show = (ending: { exportId: string } | null | undefined) => {
-    setSent(ending?.exportId);
+    setSent(ending ? { exportId: ending.exportId, endpoint } : undefined);
     void refetch();
   };
   const sendTest = (endpoint: string) =>
@@ -75,7 +76,7 @@ export function Exports() {
             <Problems error={error} retry={refetch} />
             {loading && !data && <Skeleton lines={6} />}
             {data?.exports?.edges.map(({ node }) => (
-              <ExportRow key={node.id} export={node} justSent={node.id === sent} onRetry={sendAgain} />
+              <ExportRow key={node.id} export={node} justSent={node.id === sent?.exportId} onRetry={sendAgain} />
             ))}
             {data?.exports?.totalCount === 0 && (
               <p className="empty">

@@ -221,6 +221,19 @@ check('after a gap, the list is as it was read then', async t => {
   await page.getByRole('button', { name: 'Lost in the gap' }).waitFor();
 });
 
+check('opening a company does not read the list again', async t => {
+  await openMarket();
+  let reads = 0;
+  await answer(t, 'Companies', (result, { after }) => {
+    if (!after) reads += 1;
+    return result;
+  });
+  await page.locator('tbody tr').first().getByRole('button').click();
+  await page.getByRole('dialog').getByText('Industries', { exact: true }).waitFor();
+  await page.waitForTimeout(500);
+  assert.equal(reads, 0);
+});
+
 check('a live message of which a part failed is shown', async t => {
   await openMonitor();
   t.after(keepMessages);

@@ -28,7 +28,7 @@ const CompanyDocument = graphql(`
       company(domain: $domain) {
         id domain name description score overallMomentum actualRevenue contactNumber contactEmail dunsNumbers
         operatesIn
-        naics { code name }
+        naics { code name isPrimary }
         esg reviewStatus
         events(first: 20, filter: { from: $from, severity: null, likelihood: null }) {
           totalCount

@@ -13,7 +13,7 @@ export const CompaniesDocument = graphql(`
         totalCount
         edges {
           cursor
-          node { id domain name score overallMomentum actualRevenue operatesIn naics { name isPrimary } }
+          node { id domain name score overallMomentum actualRevenue operatesIn naics { code name isPrimary } }
         }
         pageInfo { hasNextPage endCursor }
       }

@@ -234,6 +234,18 @@ check('opening a company does not read the list again', async t => {
   assert.equal(reads, 0);
 });
 
+check('a next page that cannot be read is no sign that the list is old', async t => {
+  for (let number = 1; number <= 30; number += 1) post(`For two pages ${number}`);
+  await answer(t, 'Events', (result, { after }) =>
+    after ? { data: { events: null }, errors: [unavailable] } : result,
+  );
+  await openMonitor('?days=30');
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  const alert = page.getByRole('region', { name: 'Events', exact: true }).getByRole('alert');
+  await alert.getByText('does not respond').waitFor();
+  assert.equal(await page.getByText(/^Data is over/).count(), 0);
+});
+
 check('a live message of which a part failed is shown', async t => {
   await openMonitor();
   t.after(keepMessages);

@@ -50,7 +50,9 @@ const sessionEnds = eachResult(result => {
 export const oldOperations = makeVar<ReadonlyMap<string, number>>(new Map());
 const lastFresh = new Map<string, number>();
 
-const staleness = eachResult((result, { operationName: name = '' }) => {
+const staleness = eachResult((result, { operationName: name = '', variables }) => {
+  // A later page of a list says nothing of the first, which would be read again.
+  if (variables.after) return result;
   const errors = 'errors' in result ? (result.errors ?? []) : [];
   const isSilent = errors.some(({ extensions }) => /^UPSTREAM_(TIMEOUT|UNAVAILABLE)$/.test(String(extensions?.code)));
   const isStale = 'extensions' in result && result.extensions?.stale === true;

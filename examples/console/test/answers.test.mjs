@@ -246,6 +246,14 @@ check('a next page that cannot be read is no sign that the list is old', async t
   assert.equal(await page.getByText(/^Data is over/).count(), 0);
 });
 
+check('only what is read is said to be tried again by itself', async t => {
+  await page.goto(`${on.origin}/discover`);
+  await page.getByLabel('Which companies do you look for?').fill('Who rents cranes?');
+  await answer(t, 'CreateCriteria', () => ({ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' }));
+  await page.getByRole('button', { name: 'Ask' }).click();
+  await page.getByRole('alert').getByText('Try again in a moment.').waitFor();
+});
+
 check('a live message of which a part failed is shown', async t => {
   await openMonitor();
   t.after(keepMessages);

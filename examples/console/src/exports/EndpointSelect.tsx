@@ -7,7 +7,7 @@ const EndpointNamesDocument = graphql(`query EndpointNames { exportEndpoints { n
 
 /** A field for an endpoint of the team, and the button that submits its form. */
 export function EndpointSelect({ label, disabled = false }: { label: string; disabled?: boolean }) {
-  const { data, error } = useQuery(EndpointNamesDocument);
+  const { data, error, refetch } = useQuery(EndpointNamesDocument);
   return (
     <>
       <label>
@@ -18,7 +18,7 @@ export function EndpointSelect({ label, disabled = false }: { label: string; dis
           ))}
         </select>
       </label>
-      <Problems error={error} />
+      <Problems error={error} retry={refetch} />
       {data?.exportEndpoints?.length === 0 && (
         <p>
           Your team has no endpoint. <Link to="/exports">Register one first.</Link>

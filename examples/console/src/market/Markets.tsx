@@ -18,7 +18,7 @@ export function Markets() {
       <Heading>Markets</Heading>
       <section className="panel stack" aria-label="Search">
         <h2>What is the market about?</h2>
-        <Form className="stack" error={suggestions.error}>
+        <Form className="stack" error={suggestions.error} retry={suggestions.refetch}>
           <SearchBox name="keyword" label="A word of its name" value={keyword} onChange={setKeyword} />
         </Form>
         {suggestions.data && names.length === 0 && (

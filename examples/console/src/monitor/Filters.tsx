@@ -31,7 +31,7 @@ export function Filters() {
   const open = () => readFacets({ variables: { filter: windowFilter(others) } });
   const { days, event, version, ...active } = search;
   return (
-    <Form className="stack" label="Filters" error={facets.error}>
+    <Form className="stack" label="Filters" error={facets.error} retry={facets.refetch}>
       <div className="row line filters">
         {data?.capabilities.eventSearch !== false && (
           <SearchBox

@@ -9,7 +9,7 @@ interface ProblemsProps {
   readonly error: ErrorLike | undefined;
   /** What the page calls the argument that is refused. */
   readonly field?: string;
-  /** Reads the same again. Left out, or if that cannot help: no button. */
+  /** Reads the same again, which without a connection happens by itself. Left out, or if that cannot help: no button. */
   readonly retry?: () => void;
 }
 
@@ -31,7 +31,9 @@ export function Problems({ id, error, field, retry }: ProblemsProps) {
   if (!error) return null;
   const errors = errorsIn(error);
   const advice = errors.map(({ code, message }) => (code && ADVICE[code]) ?? sentence(message, field));
-  if (errors.length === 0) advice.push('There is no connection to this page’s server. It is tried again by itself.');
+  const details = new Set(errors.flatMap(({ message, requestId }) => [message, requestId && `Request ${requestId}`]));
+  const next = retry ? 'It is tried again by itself.' : 'Try again in a moment.';
+  if (errors.length === 0) advice.push(`There is no connection to this page’s server. ${next}`);
   return (
     <div id={id} className="problems" role="alert">
       {[...new Set(advice)].map(text => (
@@ -41,9 +43,7 @@ export function Problems({ id, error, field, retry }: ProblemsProps) {
       {errors.length > 0 && (
         <details>
           <summary>Details</summary>
-          <small>
-            {[...new Set(errors.flatMap(({ message, requestId }) => [message, `Request ${requestId}`]))].join('. ')}
-          </small>
+          <small>{[...details].filter(Boolean).join('. ')}</small>
         </details>
       )}
     </div>

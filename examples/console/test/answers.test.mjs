@@ -221,6 +221,18 @@ check('after a gap, the list is as it was read then', async t => {
   await page.getByRole('button', { name: 'Lost in the gap' }).waitFor();
 });
 
+check('a next page that cannot be read is no sign that the list is old', async t => {
+  for (let number = 1; number <= 30; number += 1) post(`For two pages ${number}`);
+  await answer(t, 'Events', (result, { after }) =>
+    after ? { data: { events: null }, errors: [unavailable] } : result,
+  );
+  await openMonitor('?days=30');
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  const alert = page.getByRole('region', { name: 'Events', exact: true }).getByRole('alert');
+  await alert.getByText('does not respond').waitFor();
+  assert.equal(await page.getByText(/^Data is over/).count(), 0);
+});
+
 check('opening a company does not read the list again', async t => {
   await openMarket();
   let reads = 0;
@@ -232,18 +244,6 @@ check('opening a company does not read the list again', async t => {
   await page.getByRole('dialog').getByText('Industries', { exact: true }).waitFor();
   await page.waitForTimeout(500);
   assert.equal(reads, 0);
-});
-
-check('a next page that cannot be read is no sign that the list is old', async t => {
-  for (let number = 1; number <= 30; number += 1) post(`For two pages ${number}`);
-  await answer(t, 'Events', (result, { after }) =>
-    after ? { data: { events: null }, errors: [unavailable] } : result,
-  );
-  await openMonitor('?days=30');
-  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-  const alert = page.getByRole('region', { name: 'Events', exact: true }).getByRole('alert');
-  await alert.getByText('does not respond').waitFor();
-  assert.equal(await page.getByText(/^Data is over/).count(), 0);
 });
 
 check('only what is read is said to be tried again by itself', async t => {
@@ -301,6 +301,12 @@ check('a subscription begins again after an error that may pass, and says meanwh
   await badge.filter({ hasText: 'Reconnecting' }).waitFor();
   await page.getByRole('button', { name: title }).waitFor();
   await badge.filter({ hasText: 'Live' }).waitFor();
+  // A gateway that ends closes cleanly. The badge stays.
+  const shown = await badge.elementHandle();
+  await socket.close({ code: 1013 });
+  await badge.filter({ hasText: 'Reconnecting' }).waitFor();
+  await badge.filter({ hasText: 'Live' }).waitFor();
+  assert.ok(await shown.evaluate(({ isConnected }) => isConnected));
   // A bug of the gateway, after which graphql-ws gives up.
   await socket.close({ code: 4500 });
   const later = post(`After a bug ${Date.now()}`);

@@ -7,7 +7,6 @@ import { isRetryable, RETRY_MS } from './errors';
 import { http, keepsParts, oldOperations, resumes, trustedDocuments } from './links';
 import { beginsAgain, socket } from './socket';
 
-const isSubscription = ({ operationType }: ApolloLink.Operation) => operationType === 'subscription';
 const subscriptions = ApolloLink.from([beginsAgain, keepsParts, resumes, new GraphQLWsLink(socket)]);
 
 export const client = new ApolloClient({
@@ -19,7 +18,7 @@ export const client = new ApolloClient({
   link: ApolloLink.from([
     new RemoveTypenameFromVariablesLink(),
     trustedDocuments,
-    ApolloLink.split(isSubscription, subscriptions, http),
+    ApolloLink.split(({ operationType }) => operationType === 'subscription', subscriptions, http),
   ]),
   // A part of a page that failed is null, and the rest is there: keep both the data and the errors.
   defaultOptions: {

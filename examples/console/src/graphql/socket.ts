@@ -35,7 +35,7 @@ function expectWithin(milliseconds: number): void {
 export const socket = createClient({
   url: `${location.origin.replace('http', 'ws')}/graphql`,
   retryAttempts: Number.POSITIVE_INFINITY,
-  shouldRetry: problem => !REFUSED.includes(closeCode(problem)),
+  shouldRetry: problem => !REFUSED.includes((problem as CloseEvent).code),
   retryWait: async retries => {
     if (!isNewSession) await restOrOnline(growing(retries));
     isNewSession = false;
@@ -54,9 +54,10 @@ export const socket = createClient({
     pong: received => received && clearTimeout(silence),
     closed: event => {
       clearTimeout(silence);
-      const { code, wasClean } = event as CloseEvent;
+      const { code } = event as CloseEvent;
       if (code === UNAUTHORIZED) sessionEnded(true);
-      connection(REFUSED.includes(code) ? 'refused' : wasClean ? 'idle' : 'reconnecting');
+      // The page itself closes with 1000, when it has no subscription any more.
+      connection(REFUSED.includes(code) ? 'refused' : code === 1000 ? 'idle' : 'reconnecting');
     },
   },
 });
@@ -82,10 +83,6 @@ export const beginsAgain = new ApolloLink((operation, forward) =>
 export function reconnect(): void {
   isNewSession = true;
   socket.terminate();
-}
-
-function closeCode(problem: unknown): number {
-  return problem instanceof CloseEvent ? problem.code : 0;
 }
 
 /** A wait in milliseconds that is longer after each failure, and another one in each page. */

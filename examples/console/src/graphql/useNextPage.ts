@@ -10,13 +10,11 @@ type FetchMore = (options: {
 /** `after`: behind which page there was an error. */
 type State = { readonly reading: boolean; readonly error?: ErrorLike; readonly after?: string | null };
 
-type PageInfo = { readonly hasNextPage: boolean; readonly endCursor: string | null };
-
 /**
  * Reads the next page of a list. After an error it waits for the user, or, if that may pass, for some time, so that it does not ask without end. A page of which
  * only a part failed is read: the list goes on behind it.
  */
-export function useNextPage(fetchMore: FetchMore, pageInfo: PageInfo | undefined) {
+export function useNextPage(fetchMore: FetchMore, pageInfo?: { hasNextPage: boolean; endCursor: string | null }) {
   const [{ reading, error, after }, setState] = useState<State>({ reading: false });
   const { hasNextPage = false, endCursor } = pageInfo ?? {};
   const retry = () => setState({ reading: false });

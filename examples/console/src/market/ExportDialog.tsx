@@ -75,7 +75,7 @@ export function ExportDialog({ marketId, to, choices, onClose }: ExportDialogPro
             <legend>Companies</legend>
             {choices.map((choice, index) => (
               <label key={choice.which} className="row">
-                <input type="radio" name="choice" value={index} defaultChecked={index === 0} /> {label(choice)}
+                <input type="radio" name="choice" value={index} defaultChecked={index === 0} required /> {label(choice)}
               </label>
             ))}
           </fieldset>

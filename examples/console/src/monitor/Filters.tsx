@@ -26,7 +26,7 @@ const FACETS = [
 export function Filters() {
   const { search, change } = useEventSearch();
   const { data } = useQuery(CapabilitiesDocument);
-  const [readFacets, facets] = useLazyQuery(EventFacetsDocument);
+  const [readFacets, facets] = useLazyQuery(EventFacetsDocument, { fetchPolicy: 'cache-and-network' });
   const { alertTypes, affectedDatapoints, impactedEntities, ...others } = search;
   const open = () => readFacets({ variables: { filter: windowFilter(others) } });
   const { days, event, version, ...active } = search;

@@ -31,7 +31,9 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
   /** The bars from one to another that the user is selecting, and the bar that is described. */
   const [drag, setDrag] = useState<[number, number]>();
   const [cursor, setCursor] = useState<number>();
-  const chosen = drag ?? (search.from && search.to ? [barOf(search.from), barOf(search.to)] : undefined);
+  const clamp = (bar: number) => Math.max(0, Math.min(bars - 1, bar));
+  const range = search.from && search.to && barOf(search.to) >= 0 ? [search.from, search.to] : undefined;
+  const chosen = drag ?? range?.map(time => clamp(barOf(time)));
   const leave = () => {
     setCursor(undefined);
     setDrag(undefined);
@@ -44,7 +46,6 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
     change({ from: new Date(from).toISOString(), to: new Date(to).toISOString() });
   };
 
-  const clamp = (bar: number) => Math.max(0, Math.min(bars - 1, bar));
   const barAt = ({ clientX, currentTarget }: PointerEvent) => {
     const { left, width } = currentTarget.getBoundingClientRect();
     return clamp(Math.floor((bars * (clientX - left - AXIS)) / (width - AXIS)));

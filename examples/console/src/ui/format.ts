@@ -33,10 +33,11 @@ export const formatTime = timeFormat({ hour: '2-digit', minute: '2-digit' });
 export const formatDay = timeFormat({});
 /** As `formatDay`, for what the gateway counts by days, which are those of UTC. */
 export const formatUtcDay = timeFormat({ timeZone: 'UTC' });
-/** `Nov 22, 13:00 – 15:00`, or `Nov 22 – 24` with the last day. */
+/** `Nov 22, 13:00 – 15:00`, or `Nov 22 – 24` with the last day, and with the year if it is not this one. */
 export function formatRange(from: number, to: number, interval: 'HOUR' | 'DAY'): string {
-  if (interval === 'DAY') return dayFormat({ timeZone: 'UTC' }).formatRange(from, to);
-  return dayFormat({ hour: '2-digit', minute: '2-digit' }).formatRange(from, to + 1);
+  const year = new Date(from).getFullYear() === new Date().getFullYear() ? undefined : 'numeric';
+  if (interval === 'DAY') return dayFormat({ timeZone: 'UTC', year }).formatRange(from, to);
+  return dayFormat({ hour: '2-digit', minute: '2-digit', year }).formatRange(from, to + 1);
 }
 
 /** A time with its zone, and in UTC. */

@@ -438,3 +438,18 @@ describe('ESG data', () => {
     expect(reads).toBeLessThanOrEqual(records.length);
   });
 });
+
+test('a company that cannot be read is named by its place in a list that is read in pieces', async () => {
+  const description = 'd'.repeat(10_000);
+  const list = Array.from({ length: 30 }, (_, index) =>
+    index === 15 ? {} : { domain: `c${index}.example`, description },
+  );
+  const own = forTest(await startGateway({ wire: fakeWire(() => ({ body: { data: list } })).wire }));
+  const review = `mutation { reviewCompanies(input: { marketId: 1, reviewStatus: INCLUDE, target: { all: true } }) {
+    companies { domain } } }`;
+  const { data, errors } = await own.query(review);
+  expect(data.reviewCompanies.companies).toHaveLength(29);
+  expect(errors?.map(({ message }: { message: string }) => message)).toEqual([
+    expect.stringMatching(/^One Company \(index 15\) was left out/),
+  ]);
+});

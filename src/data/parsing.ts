@@ -93,6 +93,9 @@ export interface LeftOut {
 export const isLeftOut = (item: unknown): item is LeftOut =>
   typeof item === 'object' && (item as LeftOut | null)?.$leftOut !== undefined;
 
+/** The same stand-in, at its place in a longer list. */
+export const leftOutAt = ({ $leftOut }: LeftOut, index: number): LeftOut => ({ $leftOut: { ...$leftOut, index } });
+
 /** The records of a list that can be read. */
 export const present = <T>(items: readonly (T | LeftOut)[]): readonly T[] =>
   items.some(isLeftOut) ? (items.filter(item => !isLeftOut(item)) as T[]) : (items as readonly T[]);

@@ -7,7 +7,7 @@ import type { ResponseMetadata } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache, Lifetime, Load, Loaded, Lookup, LookupResult, ReceiveOutcome } from './cache/cache.js';
 import { marketTag, type ScopedKey, scopedKey } from './cache/keys.js';
-import { parseLenient, type SchemaDrift } from './parsing.js';
+import { isLeftOut, leftOutAt, parseLenient, type SchemaDrift } from './parsing.js';
 import { contentOf, replyText } from './upstream/reply.js';
 import {
   forbidsStoring,
@@ -135,7 +135,11 @@ async function parseInTurns(
   await nextTurn();
   if (read.pieces === undefined) return parsePiece(body);
   const values: unknown[] = [];
-  for (const piece of read.pieces(body)) values.push(...((await parsePiece(piece)) as readonly unknown[]));
+  for (const piece of read.pieces(body)) {
+    const start = values.length;
+    const items = (await parsePiece(piece)) as readonly unknown[];
+    values.push(...items.map(item => (isLeftOut(item) ? leftOutAt(item, start + item.$leftOut.index) : item)));
+  }
   await nextTurn();
   return values;
 }

@@ -1,6 +1,6 @@
 // Relay connections: pages of a list, and their cursors.
 import { createHash } from 'node:crypto';
-import { isLeftOut, type LeftOut, listed, presentOnce } from '../data/parsing.js';
+import { isLeftOut, type LeftOut, leftOutAt, listed, presentOnce } from '../data/parsing.js';
 import { BadUserInput } from '../errors.js';
 import { maxPageSize, pageSize } from './input.js';
 
@@ -239,9 +239,7 @@ function leftOutWithin<T>(list: readonly (T | LeftOut)[], readable: readonly T[]
   if (readable.length === list.length || (start === end && start > 0)) return [];
   const from = start === 0 ? 0 : list.indexOf(readable[start] as T);
   const to = end === readable.length ? list.length : list.indexOf(readable[end] as T);
-  return list
-    .slice(from, to)
-    .flatMap((item, index) => (isLeftOut(item) ? { $leftOut: { ...item.$leftOut, index: from + index } } : []));
+  return list.slice(from, to).flatMap((item, index) => (isLeftOut(item) ? leftOutAt(item, from + index) : []));
 }
 
 /** Every index that a cursor names is below it. */

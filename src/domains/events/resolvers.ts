@@ -1,7 +1,7 @@
 // The fields of events, their updates and observations; how a filter becomes a query of the service.
 import type { GraphQLResolveInfo } from 'graphql';
 import type { Context } from '../../context.js';
-import { isLeftOut, known, present } from '../../data/parsing.js';
+import { isLeftOut, known, leftOutAt, present } from '../../data/parsing.js';
 import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import type { EventFilter, SubscriptionEventUpdatesArgs } from '../../generated/schema-types.js';
@@ -211,7 +211,7 @@ function connection(
 const placed = (events: EventWindowWithCursor['events'], start: number, isJoined: boolean) => {
   const newest = new Map(newestVersions(present(events)).map(event => [event.id, event] as const));
   return events.flatMap((event, index) => {
-    if (isLeftOut(event)) return { $leftOut: { ...event.$leftOut, index: start + index } };
+    if (isLeftOut(event)) return leftOutAt(event, start + index);
     if (!isJoined) return event;
     const once = newest.get(event.id);
     newest.delete(event.id);

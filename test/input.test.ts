@@ -244,6 +244,12 @@ describe('companies and suggestions', () => {
     ['an empty domain', 'companies(filter: { domains: [""] }) { totalCount }', 'filter.domains.0'],
     ['a country with NUL', 'companies(filter: { operatesIn: ["\\u0000"] }) { totalCount }', 'filter.operatesIn.0'],
     [
+      'a country of two lines',
+      'companies(filter: { operatesIn: ["a\\u2028b"] }) { totalCount }',
+      'filter.operatesIn.0',
+    ],
+    ['a search of two paragraphs', 'companies(filter: { search: "a\\u2029b" }) { totalCount }', 'filter.search'],
+    [
       'a code of 5,000 characters',
       `companies(filter: { naics: ["${'1'.repeat(5_000)}"] }) { totalCount }`,
       'filter.naics.0',

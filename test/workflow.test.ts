@@ -230,6 +230,11 @@ describe('each step', () => {
   test.each<[string, object, object]>([
     ['createSearchCriteria', { searchInput: 'x' }, { searchType: 'marketSearch' }],
     ['createSearchCriteria', { searchType: 'y', searchInput: 'x' }, { searchType: 'y' }],
+    [
+      'createSearchCriteria',
+      { searchType: 'y', searchInput: 'a\n\u2028b' },
+      { searchType: 'y', searchInput: 'a\n\u2028b' },
+    ],
     ['startDiscovery', {}, { pipelineChoices: { skipDiscoveryReview: false } }],
     ['startDiscovery', { skipDiscoveryReview: true }, { pipelineChoices: { skipDiscoveryReview: true } }],
     [

@@ -67,7 +67,8 @@ export function plainText(text: string, argument: string, maxLength = maxTextLen
   if (text.trim() === '') throw new BadUserInput(argument, 'must not be empty');
   if (text.length > maxLength) throw new BadUserInput(argument, `must be at most ${maxLength} characters`);
   if (!visible.test(text)) throw new BadUserInput(argument, 'must have a visible character');
-  if (/\p{Cc}/u.test(text)) throw new BadUserInput(argument, 'must not contain control characters');
+  // Those of Unicode that separate lines and paragraphs, too.
+  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text)) throw new BadUserInput(argument, 'must not contain control characters');
   return wholeText(text, argument);
 }
 

@@ -175,7 +175,7 @@ function criteriaBody(input: SearchCriteriaInput, argument: string): Record<stri
 
 /** Checks a question in natural language, which may contain line breaks. @throws BadUserInput */
 function checkedPrompt(text: string, argument: string): string {
-  plainText(text.replaceAll(/[\n\r\t]/g, ' '), argument, maxTextLength);
+  plainText(text.replaceAll(/[\n\r\t\u2028\u2029]/g, ' '), argument, maxTextLength);
   return text;
 }
 

@@ -11,7 +11,14 @@ import { createSigner } from '../src/data/signer.js';
 import { openFileStore } from '../src/domains/exports/file-store.js';
 import { type Endpoint, type ExportRecord, type TeamState, teamState } from '../src/domains/exports/model.js';
 import { createRedisStore } from '../src/domains/exports/redis-store.js';
-import { earlierExport, recentExports, withEndpoint, withExport } from '../src/domains/exports/team-state.js';
+import { Registry } from '../src/domains/exports/registry.js';
+import {
+  earlierExport,
+  recentExports,
+  withEndpoint,
+  withExport,
+  withTaken,
+} from '../src/domains/exports/team-state.js';
 import { createTeamStore, type TeamStore, type TextStore } from '../src/domains/exports/team-store.js';
 import { timeNow } from '../src/lib/clock.js';
 import { iso } from '../src/lib/time.js';
@@ -188,6 +195,24 @@ test('to read a state takes hardly longer for the URLs in it', () => {
   const timeOf = (state: object) => cpuTimeOf(() => teamState.parse(state));
   const [plain, full] = [withUrls(null), withUrls(`https://crm.example/${'q'.repeat(60_000)}`)];
   expect(timeOf(full)).toBeLessThan(3 * timeOf(plain));
+});
+
+test('a rotation changes nothing else of an endpoint', async () => {
+  const store = await storeAt(await temporaryFolder());
+  await register(store, team, 'crm');
+  const since = ago(1);
+  const seals = {
+    openSecrets: async () => [],
+    async sealAll() {
+      // Meanwhile, an export ends.
+      await store.change(team, state => ({ value: withTaken(state, endpoint('crm'), since), result: undefined }));
+      return { sealedHeaders: null, sealedSigningSecrets: 'new' };
+    },
+  };
+  const registry = new Registry({ store, seals } as never);
+  const { endpoint: rotated } = await registry.rotateSecret(team, 'crm');
+  expect(rotated).toMatchObject({ failingSince: since, sealedSigningSecrets: 'new' });
+  expect((await store.read(team)).endpoints).toEqual([rotated]);
 });
 
 describe('the state of a team', () => {

@@ -1411,6 +1411,19 @@ describe('an endpoint that takes nothing', () => {
     },
   );
 
+  test.each([
+    ['is changed', async (on: TestGateway) => update({ url: 'http://127.0.0.1:9/new' }, admin, on)],
+    ['is deleted', (on: TestGateway) => on.query(deleteMutation, { name: crm }, admin)],
+  ])('is no alert any more once it %s through another gateway', async (_, change) => {
+    await startRegistered(json(503, {}));
+    await send();
+    expect(await counted(gateway.url, 'gateway_endpoint_failing_seconds')).toBeGreaterThan(0);
+    const other = await gatewayWith();
+    expect(fault(await change(other))).toBeUndefined();
+    // The alert takes the smallest.
+    expect(await (await fetch(`${other.url}/metrics`)).text()).toMatch(/^gateway_endpoint_failing_seconds\{.*\} 0$/m);
+  });
+
   test('begins anew with another address, and is not to blame where it was changed meanwhile', async () => {
     const endpoint = await startEndpoint(async response => {
       if (endpoint.received.length > 4) await update({ description: 'Ours', url: `${endpoint.url}/new` });

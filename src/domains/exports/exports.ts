@@ -51,7 +51,7 @@ export async function openExports(
     stateOf: store.read,
     /** How many headers and signing secrets of endpoints are sealed with a secret other than the first. */
     outdated: async () => (await store.seals()).filter(seal => sealer.isOutdated(seal)).length,
-    registry: new Registry({ store, seals, guard, httpsOnly }),
+    registry: new Registry({ store, seals, guard, httpsOnly, telemetry }),
     sender: new Sender({ store, seals, guard, httpsOnly, telemetry, report }),
   };
 }

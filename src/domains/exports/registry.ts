@@ -7,11 +7,11 @@ import { timeNow } from '../../lib/clock.js';
 import type { AddressRefused } from './address-guard.js';
 import { templateUrl } from './endpoint.js';
 import type { Endpoint } from './model.js';
-import type { SenderDeps } from './sender.js';
+import { loggedEndpoint, type SenderDeps } from './sender.js';
 import { newSigningSecret, rotatedSecrets } from './signing.js';
 import { endpointNamed, withChanged, withEndpoint, withoutEndpoint } from './team-state.js';
 
-type RegistryDeps = Pick<SenderDeps, 'store' | 'seals' | 'guard' | 'httpsOnly'>;
+type RegistryDeps = Pick<SenderDeps, 'store' | 'seals' | 'guard' | 'httpsOnly' | 'telemetry'>;
 
 export class Registry {
   readonly #deps: RegistryDeps;
@@ -59,8 +59,7 @@ export class Registry {
     const kept = await this.#deps.seals.openAll(team, headers == null ? before : { ...before, headerNames: [] });
     // An export goes on if it is sent where it was, with the same headers.
     const isSame = headers == null && named.url === before.url;
-    const endpoint: Endpoint = {
-      ...before,
+    const changes = {
       ...(!isSame && { revision: randomUUID(), failingSince: null }),
       ...named,
       headerNames: headers?.map(header => header.name) ?? before.headerNames,
@@ -71,7 +70,9 @@ export class Registry {
         kept.secrets,
       )),
     };
-    return this.#storeChange(team, before, endpoint);
+    const endpoint = await this.#storeChange(team, before, changes);
+    if (!isSame) this.#forgetFailures(team, before);
+    return endpoint;
   }
 
   /**
@@ -87,15 +88,22 @@ export class Registry {
     const secrets = rotatedSecrets(current ?? [], signingSecret, timeNow());
     // The headers stay sealed as they are.
     const { sealedSigningSecrets } = await seals.sealAll(team, before, {}, secrets);
-    return { endpoint: await this.#storeChange(team, before, { ...before, sealedSigningSecrets }), signingSecret };
+    return { endpoint: await this.#storeChange(team, before, { sealedSigningSecrets }), signingSecret };
   }
 
   /** @returns the endpoint that is no more. @throws NotFound */
-  remove(team: TeamKey, name: string): Promise<Endpoint> {
-    return this.#deps.store.change(team, state => ({
+  async remove(team: TeamKey, name: string): Promise<Endpoint> {
+    const removed = await this.#deps.store.change(team, state => ({
       value: withoutEndpoint(state, name),
       result: endpointNamed(state, name),
     }));
+    this.#forgetFailures(team, removed);
+    return removed;
+  }
+
+  /** Operators are told no longer of what the endpoint did not take while it was as before. */
+  #forgetFailures(team: TeamKey, { name, failingSince }: Endpoint): void {
+    this.#deps.telemetry.endpointWorks(loggedEndpoint(team, name), failingSince !== null);
   }
 
   /** @throws BadUserInput for a URL that exports may not use. */
@@ -107,11 +115,11 @@ export class Registry {
   }
 
   /** @throws Conflict if the endpoint was changed at the same time. */
-  #storeChange(team: TeamKey, before: Endpoint, after: Endpoint): Promise<Endpoint> {
+  #storeChange(team: TeamKey, before: Endpoint, changes: Parameters<typeof withChanged>[2]): Promise<Endpoint> {
     return this.#deps.store.change(team, state => {
-      const value = withChanged(state, before, after);
+      const value = withChanged(state, before, changes);
       if (value === undefined) throw new Conflict('The endpoint was changed at the same time; try again');
-      return { value, result: after };
+      return { value, result: endpointNamed(value, before.name) };
     });
   }
 }

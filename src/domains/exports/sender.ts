@@ -148,7 +148,7 @@ export class Sender {
     const { telemetry } = this.#deps;
     const { status, fault } = attempts.at(-1) ?? {};
     const words = `${host} does not take what is sent (attempts: ${attempts.length}, ${fault ?? `HTTP ${status}`})`;
-    const endpoint = `Endpoint ${JSON.stringify(name)} of team ${loggedTeam(team)}`;
+    const endpoint = loggedEndpoint(team, name);
     if (failedAt === null) telemetry.endpointWorks(endpoint, failingSince !== null);
     else telemetry.endpointFails(endpoint, failingSince ?? failedAt, words);
   }
@@ -247,6 +247,10 @@ export class Sender {
     throw new UpstreamUnavailable(words, undefined, false);
   }
 }
+
+/** An endpoint, as logs and metrics name it. */
+export const loggedEndpoint = (team: TeamKey, name: string) =>
+  `Endpoint ${JSON.stringify(name)} of team ${loggedTeam(team)}`;
 
 function repeatableOf(companies: unknown, { name, email }: ExportUser): ExportRecord['repeatable'] {
   return JSON.stringify(companies).length > maxSelectionLength ? null : { companies, user: { name, email } };

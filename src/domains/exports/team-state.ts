@@ -49,12 +49,12 @@ export function withoutEndpoint(state: TeamState, name: string): TeamState {
 export function withChanged(
   state: TeamState,
   before: Endpoint,
-  after: Partial<Omit<Endpoint, 'name'>>,
+  changes: Partial<Omit<Endpoint, 'name'>>,
 ): TeamState | undefined {
   const isSame = ({ name, sealedSigningSecrets }: Endpoint) =>
     name === before.name && sealedSigningSecrets === before.sealedSigningSecrets;
   if (!state.endpoints.some(isSame)) return undefined;
-  return { ...state, endpoints: state.endpoints.map(each => (isSame(each) ? { ...each, ...after } : each)) };
+  return { ...state, endpoints: state.endpoints.map(each => (isSame(each) ? { ...each, ...changes } : each)) };
 }
 
 /** Notes whether an endpoint, if it is still as it was, took a call. @param failedAt null: it did. */

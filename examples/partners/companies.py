@@ -40,7 +40,11 @@ def ask(variables, attempts=4):
         except urllib.error.HTTPError as refused:
             if refused.code not in (429, 502, 503, 504):
                 raise
-            problem, wait = refused, float(refused.headers.get("retry-after", wait))
+            # A proxy may send a date.
+            after = refused.headers.get("retry-after", "")
+            if after.isdigit():
+                wait = float(after)
+            problem = refused
         except (OSError, http.client.HTTPException) as lost:
             # The connection was refused, broke or took too long.
             problem = lost

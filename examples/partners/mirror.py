@@ -38,7 +38,10 @@ def ask(query, **variables):
         except urllib.error.HTTPError as refused:
             if refused.code not in (429, 502, 503, 504):
                 raise Refused(refused.read().decode())
-            wait = float(refused.headers.get("retry-after", wait))
+            # A proxy may send a date.
+            after = refused.headers.get("retry-after", "")
+            if after.isdigit():
+                wait = float(after)
         except (OSError, ValueError, http.client.HTTPException) as lost:
             print("no answer:", lost, file=sys.stderr)
         if len(sys.argv) < 2 and time.monotonic() - begun > 300:

@@ -34,7 +34,10 @@ def subscribe(query, variables):
         except urllib.error.HTTPError as refused:
             if refused.code not in (429, 502, 503, 504):
                 raise RuntimeError(refused.read().decode())
-            time.sleep(float(refused.headers.get("retry-after", 0)))
+            # A proxy may send a date.
+            after = refused.headers.get("retry-after", "")
+            if after.isdigit():
+                time.sleep(float(after))
         except (OSError, http.client.HTTPException) as lost:
             print("connection lost:", lost, file=sys.stderr)
         time.sleep(5)

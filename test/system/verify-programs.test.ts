@@ -194,7 +194,7 @@ finally:
   expect([code, Number(printed)]).toEqual([1, expect.closeTo(300, -1)]);
 });
 
-test('companies.py asks again after a connection that broke, and after an error that may pass', async () => {
+test('companies.py asks again after a connection that broke, after an error that may pass, and where Retry-After is a date', async () => {
   let asked = 0;
   const companies = { totalCount: 1, nodes: [{ domain: 'one.example' }], pageInfo: { hasNextPage: false } };
   const server = createServer((request, response) => {
@@ -203,6 +203,7 @@ test('companies.py asks again after a connection that broke, and after an error 
       request.socket.destroy();
       return;
     }
+    if (asked === 3) response.writeHead(503, { 'retry-after': new Date().toUTCString() });
     const extensions = { code: 'RATE_LIMITED', retryable: true, retryAfterSeconds: 0 };
     const busy = { data: { market: null }, errors: [{ message: 'Busy', extensions }] };
     response.end(JSON.stringify(asked === 2 ? busy : { data: { market: { companies } } }));
@@ -212,5 +213,5 @@ test('companies.py asks again after a connection that broke, and after an error 
   let printed = '';
   running.stdout.on('data', chunk => (printed += chunk));
   const [code] = await once(running, 'close');
-  expect([code, printed, asked]).toEqual([0, 'all companies read\n', 3]);
+  expect([code, printed, asked]).toEqual([0, 'all companies read\n', 4]);
 });

@@ -3,10 +3,10 @@ import { ServerResponse } from 'node:http';
 import { createConnection } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Vector } from '../src/data/vector.js';
-import { Overloaded } from '../src/errors.js';
+import { Overloaded, RateLimited } from '../src/errors.js';
 import { ResponseVector, responseBytes, responseMessage } from '../src/graphql/response-text.js';
 import { cacheBytes, heapFlags, heapLimit } from '../src/lib/heap.js';
-import { Claim, type MemoryBounds } from '../src/lib/memory-budget.js';
+import { Claim, type MemoryBounds, MemoryBudget } from '../src/lib/memory-budget.js';
 import { cleanups, forSuite } from './support/cleanups.js';
 import { collectGarbage } from './support/collect-garbage.js';
 import { demoHeaders, postJson, startGateway, type TestGateway } from './support/gateway.js';
@@ -350,6 +350,18 @@ test('the SDL and the files of GraphiQL are sent to every client from the same b
     const [one, other] = end.mock.calls.map(([body]) => body as unknown);
     expect([path, Buffer.isBuffer(one), one === other]).toEqual([path, true, true]);
   }
+});
+
+test('many networks together fill what is theirs, and each is told that it has too much', () => {
+  const onFull = jest.fn();
+  const total = 4 * mebibyte;
+  const budget = new MemoryBudget({ total, perOwner: total, perResponse: total }, onFull, () => 0);
+  const hold = (index: number, bytes: number) => budget.claim({ address: `10.0.0.${index}` }).reserve(bytes);
+  for (let index = 0; index < 10; index += 1) hold(index, total / 2 / 2 ** (index + 1));
+  expect(() => hold(10, total / 2 / 2 ** 9)).toThrow(RateLimited);
+  expect(onFull).not.toHaveBeenCalled();
+  expect(() => budget.claim({ scope: 'key' }).reserve(total + 1)).toThrow(Overloaded);
+  expect(onFull).toHaveBeenCalledTimes(1);
 });
 
 describe('What clients send', () => {

@@ -140,7 +140,8 @@ export class MemoryBudget {
     const free = this.freeFor(kind) - by;
     const owned = (this.owners.get(owner) ?? 0) + by;
     if (mustFit && by > 0) {
-      if (free < 0) {
+      // A network is always told that it has too much: strangers do not count as load.
+      if (free < 0 && kind === 'credential') {
         this.#onFull();
         throw new Overloaded();
       }

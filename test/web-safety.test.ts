@@ -43,7 +43,7 @@ const foreign = [
 ];
 const document = JSON.stringify({ query: '{ events(first: 1) { totalCount } }' });
 
-const env = { CORS_ORIGINS: `${ours}, https://other.example`, TRUST_PROXY: 'true' };
+const env = { CORS_ORIGINS: `${ours}, https://other.example`, TRUST_PROXY: 'true', MCP_OPERATIONS: 'operations' };
 const { sandbox, gateway } = await startOverSandbox({ env });
 
 afterAll(() => gateway.close());
@@ -51,10 +51,10 @@ afterAll(() => gateway.close());
 const post = (headers: Record<string, string>, body = document, at = gateway) =>
   postJson(`${at.url}/graphql`, body, { ...demoHeaders, ...headers });
 
-const preflight = (origin: string) =>
+const preflight = (origin: string, method = 'POST') =>
   fetch(`${gateway.url}/graphql`, {
     method: 'OPTIONS',
-    headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' },
+    headers: { origin, 'access-control-request-method': method, 'access-control-request-headers': 'content-type' },
   });
 
 describe('another origin', () => {
@@ -82,6 +82,12 @@ describe('another origin', () => {
       expect(exposed).toEqual(expect.arrayContaining(['etag', 'mcp-session-id', 'www-authenticate']));
       expect(answer.headers.get('vary')).toMatch(/origin/i);
     }
+  });
+
+  test('that is listed may end the session of an MCP client, and reads that there is none', async () => {
+    expect((await preflight(ours, 'DELETE')).headers.get('access-control-allow-methods')).toMatch(/\bDELETE\b/);
+    const answer = await fetch(`${gateway.url}/mcp`, { method: 'DELETE', headers: { origin: ours, ...demoHeaders } });
+    expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([405, ours]);
   });
 
   test('gets a response of its own from caches, also of pages and their files', async () => {

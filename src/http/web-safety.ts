@@ -216,7 +216,8 @@ const sendable = [
 export const corsOptions = (origins: readonly string[]): FastifyCorsOptions => ({
   origin: [...origins],
   credentials: true,
-  methods: ['GET', 'POST'],
+  // An MCP client ends a session with DELETE: it must see that this is not needed.
+  methods: ['GET', 'POST', 'DELETE'],
   allowedHeaders: sendable,
   exposedHeaders: readable,
   maxAge: 600,

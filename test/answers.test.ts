@@ -105,6 +105,7 @@ describe.each([
     // One tag for each encoding must be weak.
     expect(headers.etag).toMatch(/^W\/"[\w-]+"$/);
     expect(headers['cache-control']).toBe('private, no-cache');
+    expect(String(headers.vary).split(', ')).toEqual(expect.arrayContaining(['graphql-cost', 'x-explain']));
     const again = await post(at(), query, { ...key, 'if-none-match': String(headers.etag) });
     expect([again.status, again.body.length]).toEqual([304, 0]);
     const other = await post(at(), query, { ...key, 'if-none-match': '"other"' });

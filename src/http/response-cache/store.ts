@@ -12,6 +12,7 @@ import type { SharedStore } from '../../data/shared-store.js';
 import type { Signer } from '../../data/signer.js';
 import { timeNow } from '../../lib/clock.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
+import { reportHeaders } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
 /** Names and values in turns, as `writeHead` takes them. */
@@ -193,7 +194,7 @@ function compressedBody({ body, length, compressed }: CachedResponse, request: I
 }
 
 /** The request headers that the response depends on. */
-const varyingHeaders = 'accept, accept-encoding, authorization, cookie, origin, x-api-key';
+const varyingHeaders = `accept, accept-encoding, authorization, cookie, origin, x-api-key, ${reportHeaders.join(', ')}`;
 
 /** The response for one client: compressed if the client accepts that, and 304 without a body if the client has it already. */
 export function represent(

@@ -174,6 +174,13 @@ export class RateLimited extends UpstreamError {
   }
 }
 
+/** An operator has blocked or slowed this client: nothing that an alert needs to say of it again. */
+export class Restricted extends RateLimited {
+  override get outcome() {
+    return 'RESTRICTED';
+  }
+}
+
 /** The outcome of what the gateway refused because it has too much to do. The code is the one of a client with too many requests. */
 export const overloadedOutcome = 'OVERLOADED';
 

@@ -1,9 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
+import { AcceptedScopes, type Credential, type Scope } from '../src/auth/credentials.js';
 import type { Config } from '../src/config/config.js';
+import { Secret } from '../src/config/values.js';
 import { connectRedis, RedisCounter } from '../src/data/redis.js';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
+import { createClients } from '../src/http/limits/clients.js';
 import { createRateLimits } from '../src/http/limits/rate-limits.js';
+import { MemoryBudget } from '../src/lib/memory-budget.js';
 import { startSandbox } from '../src/sandbox/server.js';
 import { cleanups, forSuite, forTest } from './support/cleanups.js';
 import { type RedisValue, startFakeRedis } from './support/fake-redis.js';
@@ -31,6 +35,47 @@ const statuses = async (times: number, send: () => Promise<{ status: number }>) 
   for (let index = 0; index < times; index += 1) found.push((await send()).status);
   return found;
 };
+
+describe('a client that an operator blocks', () => {
+  const order = { requestsPerMinute: 0, minutes: 1, reason: 'r' };
+  const clientsOf = () => {
+    const clients = createClients({
+      redis: undefined,
+      limits: createRateLimits(none, undefined, telemetry, acceptedScopes),
+      teams: { current: { teamOf: () => null }, onReload: () => {} },
+      acceptedScopes: new AcceptedScopes(),
+      budget: new MemoryBudget(),
+      connections: { open: new Set() },
+      telemetry,
+      log: { warn: () => {} },
+    });
+    cleanups.push(clients.close);
+    return clients;
+  };
+
+  test.each(['ADA@team.example', 'ad\u00ada@team.example', 'ada\u200b@team.example', '\uff41da@team.example'])(
+    'is the same one when it signs in as %j',
+    email => {
+      const clients = clientsOf();
+      const credential: Credential = { kind: 'cookie', secret: new Secret('[]'), email, name: null, session: 's' };
+      expect(clients.isBlocked({ scope: 's' as Scope, credential })).toBe(false);
+      clients.restrict('member:Ada@team.example', order);
+      expect(clients.isBlocked({ scope: 's' as Scope, credential })).toBe(true);
+    },
+  );
+
+  test('may have an IPv6 address, and is shown by one', () => {
+    const clients = clientsOf();
+    const client = { address: '2001:db8::1', scope: undefined, credential: undefined };
+    clients.count(client);
+    const [shown] = clients.view().clients;
+    expect(shown?.id).toBe('address:2001:db8::');
+    expect(clients.restrict(shown?.id ?? '', order)).toMatchObject({ id: shown?.id });
+    expect(clients.view().restrictions).toMatchObject([{ id: shown?.id }]);
+    expect(() => clients.check(client)).toThrow('r (try again in 60 seconds)');
+    expect(() => clients.check({ ...client, address: '2001:db8:0:1::1' })).not.toThrow();
+  });
+});
 
 describe('a client past its limit', () => {
   test('is told so with the code, the time to wait and the count, and other clients go on', async () => {

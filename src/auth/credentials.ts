@@ -32,6 +32,13 @@ export function hashOfKey(key: string): string {
 /** Lowers ASCII letters only: the lower case of other letters can be the address of someone else (the Kelvin sign becomes k). */
 export const lowerCase = (text: string) => text.replace(/[A-Z]/g, letter => letter.toLowerCase());
 
+/** An e-mail address without what a service may ignore: case, characters that are not seen, another form of the same character. */
+export const plainEmail = (email: string) =>
+  email
+    .normalize('NFKC')
+    .replace(/[\p{Cf}\p{Z}]/gu, '')
+    .toLowerCase();
+
 /** Who has a credential, in the one spelling that operators see, too: the e-mail of a user, or the hash of a key. */
 export const holderOf = (credential: Credential): string =>
   credential.kind === 'cookie' ? lowerCase(credential.email) : hashOfKey(credential.secret.reveal());

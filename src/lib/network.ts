@@ -16,6 +16,12 @@ export function networkOf(address: string): string {
   return (start === undefined ? bytes.slice(0, 8) : bytes.slice(start, start + 4)).join('.');
 }
 
+/** A network as people write it, and `networkOf` reads it: 64 bits of an IPv6 address as its first address. */
+export function shownNetwork(network: string): string {
+  const bytes = network.split('.').map(Number);
+  return bytes.length === 8 ? ipaddr.fromByteArray([...bytes, 0, 0, 0, 0, 0, 0, 0, 0]).toString() : network;
+}
+
 /** Reads the client's address and the host from a request, by the headers of trusted proxies. Works as Fastify does, for requests that Fastify has not seen yet. */
 export type ProxyHeaders = ReturnType<typeof createProxyHeaders>;
 

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
+import { plainEmail } from '../../auth/credentials.js';
 import { type RedisClient, RedisCounter } from '../../data/redis.js';
 import { RateLimited } from '../../errors.js';
 import { atMost } from '../../lib/memory-budget.js';
@@ -80,13 +81,6 @@ function createKnownNetworks(redis: RedisClient | undefined) {
     },
   };
 }
-
-/** An address without what a service may ignore: case, characters that are not seen, another form of the same character. */
-const plainEmail = (email: string) =>
-  email
-    .normalize('NFKC')
-    .replace(/[\p{Cf}\p{Z}]/gu, '')
-    .toLowerCase();
 
 const digest = (email: string, network = '') =>
   hash('sha256', JSON.stringify([plainEmail(email), network]), 'base64url');

@@ -2,16 +2,16 @@
 import type { ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { type AcceptedScopes, holderOf, lowerCase, type Scope } from '../../auth/credentials.js';
+import { type AcceptedScopes, holderOf, plainEmail, type Scope } from '../../auth/credentials.js';
 import type { Teams } from '../../auth/teams.js';
 import type { Reloadable } from '../../config/values.js';
 import { createRedisGuard, type RedisClient } from '../../data/redis.js';
-import { RateLimited } from '../../errors.js';
+import { Restricted } from '../../errors.js';
 import { bounds } from '../../graphql/limits/bounds.js';
 import { timeNow } from '../../lib/clock.js';
 import { jsonObject } from '../../lib/json.js';
 import { atMost, type MemoryBudget } from '../../lib/memory-budget.js';
-import { networkOf } from '../../lib/network.js';
+import { networkOf, shownNetwork } from '../../lib/network.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
 import { dayMs, iso, minuteMs } from '../../lib/time.js';
 import type { Telemetry } from '../../observability/telemetry.js';
@@ -35,6 +35,8 @@ const until = z.number().refine(time => time <= timeNow() + maxMinutes * minuteM
 const restriction = z.object({ ...order.omit({ minutes: true }).shape, until });
 
 type Restriction = z.output<typeof restriction>;
+
+const isBlock = (each: Restriction | undefined) => each?.requestsPerMinute === 0;
 
 /** Null for one that no gateway has written. */
 const restrictionIn = (text: string) => restriction.safeParse(jsonObject(Buffer.from(text), bounds)).data ?? null;
@@ -64,8 +66,11 @@ const measures = ['connections', 'requests', 'requestsInFlight', 'heldBytes', 'u
 const shown = 10;
 const subject = 'Restricted clients';
 
-/** What an operator has restricted, in the whole fleet. @param onAdded is called when something was. */
-function createRestrictions({ redis, telemetry, log }: ClientsDeps, onAdded: () => void) {
+/**
+ * What an operator has restricted, in the whole fleet.
+ * @param whileBlocked is called at once when a client is blocked, and each second as long as one is.
+ */
+function createRestrictions({ redis, telemetry, log }: ClientsDeps, whileBlocked: () => void) {
   // It reads each second, mostly for nothing: the log has the faults of the commands that clients wait for.
   const guard = createRedisGuard({ redisFault() {}, redisWorks() {} });
   let known: ReadonlyMap<string, Restriction> = new Map();
@@ -80,8 +85,9 @@ function createRestrictions({ redis, telemetry, log }: ClientsDeps, onAdded: () 
     known = new Map(latest.flatMap(([id, each]) => (each === null || each.until <= now ? [] : [[id, each]])));
     const added = [...known].filter(([id, { until }]) => before.get(id)?.until !== until);
     for (const [id, each] of added) log.warn(shownRestriction(id, each), 'A client is restricted');
-    for (const id of before.keys()) if (!known.has(id)) log.warn({ id }, 'A client is no longer restricted');
-    if (added.length > 0) onAdded();
+    for (const id of before.keys())
+      if (!known.has(id)) log.warn({ id: shownId(id) }, 'A client is no longer restricted');
+    if ([...known.values()].some(isBlock)) whileBlocked();
   }
 
   /** Sends Redis what it does not have, and follows what other gateways have changed. Never rejects. */
@@ -134,7 +140,7 @@ function createNames({ teams, acceptedScopes, budget }: ClientsDeps) {
     if (scope === undefined || credential === undefined || credential instanceof Error) return [];
     const found = named.get(scope);
     if (found !== undefined) return found;
-    const id = `${credential.kind === 'cookie' ? 'member' : 'key'}:${holderOf(credential)}`;
+    const id = credential.kind === 'cookie' ? memberId(credential.email) : `key:${holderOf(credential)}`;
     const team = teams.current.teamOf(credential)?.name ?? null;
     const names = [{ id, team }, ...(team === null ? [] : [{ id: `team:${team}`, team }])];
     if (acceptedScopes.has(scope)) named.set(scope, names);
@@ -178,12 +184,15 @@ export function createClients(deps: ClientsDeps) {
     return found.sort((one, other) => one.requestsPerMinute - other.requestsPerMinute)[0];
   }
 
-  /** Ends the streams of clients that are blocked. Other requests may come through the same connection, also behind a stream. */
+  /**
+   * Ends the streams of clients that are blocked, also those that have begun since, with a request or a WebSocket from before. Other requests may come
+   * through the same connection, also behind a stream.
+   */
   function endStreams(): void {
     for (const connection of connections.open) {
       const { socket, isUpgraded, unanswered } = connection;
       const users = isUpgraded ? [clientOf(connection)] : unanswered.filter(isOfStream).map(({ req }) => stateOf(req));
-      if (users.some(user => restrictionOf(names.of(user))?.requestsPerMinute === 0)) socket.destroy();
+      if (users.some(user => isBlock(restrictionOf(names.of(user))))) socket.destroy();
     }
   }
 
@@ -193,15 +202,15 @@ export function createClients(deps: ClientsDeps) {
     close: () => clearInterval(timer),
 
     /** Whether a client is blocked that is at no address now. */
-    isBlocked: (client: Omit<Client, 'address'>) => restrictionOf(names.ofCredential(client))?.requestsPerMinute === 0,
+    isBlocked: (client: Omit<Client, 'address'>) => isBlock(restrictionOf(names.ofCredential(client))),
 
-    /** Counts a request of a client that is slowed. @throws RateLimited for one that is blocked, or sends too many. */
+    /** Counts a request of a client that is slowed. @throws Restricted for one that is blocked, or sends too many. */
     check(client: Client): MaybePromise<void> {
       const restriction = restrictions.known.size === 0 ? undefined : restrictionOf(names.of(client));
       if (restriction === undefined) return;
       const { id, requestsPerMinute, until, reason } = restriction;
       const refusal = (seconds: number) =>
-        new RateLimited(`${reason} (try again in ${seconds} seconds)`, undefined, seconds);
+        new Restricted(`${reason} (try again in ${seconds} seconds)`, undefined, seconds);
       if (requestsPerMinute === 0) throw refusal(Math.ceil((until - timeNow()) / 1_000));
       return andThen(limits.countClient(id, requestsPerMinute), verdict => {
         if (verdict?.isOver) throw refusal(verdict.resetSeconds);
@@ -251,12 +260,15 @@ export function createClients(deps: ClientsDeps) {
         return users.sort((one, other) => other[measure] - one[measure]).slice(0, shown);
       });
       return {
-        clients: [...new Set(top)],
+        clients: [...new Set(top)].map(row => ({ ...row, id: shownId(row.id) })),
         restrictions: [...restrictions.known].map(each => shownRestriction(...each)),
       };
     },
   };
 }
+
+/** Of every spelling of an address, so that another one ends no restriction. */
+const memberId = (email: string) => `member:${plainEmail(email)}`;
 
 const namedNetwork = (network: string): Name => ({ id: `address:${network}`, team: null });
 
@@ -268,7 +280,13 @@ const clientOf = ({ address, lastScope }: ClientConnection): Client => ({
 
 const isOfStream = ({ req }: ServerResponse) => stateOf(req).isStream;
 
-const shownRestriction = (id: string, { until, ...rest }: Restriction) => ({ id, ...rest, until: iso(until) });
+const shownId = (id: string) => id.replace(/(?<=^address:).*/, shownNetwork);
+
+const shownRestriction = (id: string, { until, ...rest }: Restriction) => ({
+  id: shownId(id),
+  ...rest,
+  until: iso(until),
+});
 
 const byte = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
 /** What `networkOf` makes of an address. */
@@ -279,5 +297,5 @@ function validId(name: string): string | undefined {
   const [, kind, text = ''] = /^(key|member|team|address):([^\p{C}]{1,320})$/u.exec(name) ?? [];
   if (kind === 'key') return /^sha256:[0-9a-f]{64}$/.test(text) ? name : undefined;
   if (kind === 'address') return network.test(networkOf(text)) ? `address:${networkOf(text)}` : undefined;
-  return kind === 'member' ? `member:${lowerCase(text)}` : kind && name;
+  return kind === 'member' ? memberId(text) : kind && name;
 }

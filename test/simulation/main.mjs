@@ -92,7 +92,10 @@ async function shrunk(history, { rule, at = Number.POSITIVE_INFINITY }) {
 const corpus = new URL('corpus/', import.meta.url);
 function* histories() {
   if (values.corpus) for (const file of readdirSync(corpus)) yield JSON.parse(readFileSync(new URL(file, corpus)));
-  for (let count = 0; values.for === undefined ? count < Number(values.seeds) : cpuSeconds() < values.for; count += 1) {
+  // At least one, however long it took to load the gateways.
+  const isEnough = count =>
+    values.for === undefined ? count >= values.seeds : count > 0 && cpuSeconds() >= values.for;
+  for (let count = 0; !isEnough(count); count += 1) {
     yield historyOf(Number(values.seed) + count, Number(values.minutes), values.faults?.split(','));
   }
 }

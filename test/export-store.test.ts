@@ -24,7 +24,6 @@ import { timeNow } from '../src/lib/clock.js';
 import { iso } from '../src/lib/time.js';
 import { cleanups, forTest, temporaryFolder } from './support/cleanups.js';
 import { cpuTimeOf } from './support/cpu-time.js';
-import { startLosingWay } from './support/lost-reply.js';
 import { startNetwork } from './support/network.mjs';
 import { startRedis } from './support/redis.js';
 import { redisPlaces } from './support/redis-cluster.js';
@@ -403,8 +402,9 @@ test('4 MB of exports of a team can be read, changed and made smaller over a lin
 describe('a change whose reply was lost on its way from Redis', () => {
   const changed = "redis.call('HSET'";
   async function startWay() {
-    const way = await startLosingWay(forTest(await startRedis()).port);
-    const store = signed(createRedisStore(await redisAt(way.url), silentTelemetry));
+    const redis = forTest(await startRedis());
+    const way = forTest(await startNetwork(() => redis.port));
+    const store = signed(createRedisStore(await redisAt(way.url.replace('http', 'redis')), silentTelemetry));
     await register(store, team, 'first');
     return { way, store };
   }
@@ -419,7 +419,7 @@ describe('a change whose reply was lost on its way from Redis', () => {
   test('is not retryable where Redis does not say what it has', async () => {
     const { way, store } = await startWay();
     way.loseReplyTo(changed);
-    way.block();
+    way.refuse();
     const unavailable = { extensions: { code: 'UPSTREAM_UNAVAILABLE', retryable: false } };
     await expect(register(store, team, 'second')).rejects.toMatchObject(unavailable);
   });

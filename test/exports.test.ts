@@ -24,8 +24,8 @@ import { postJson, signedIn, startGateway, type TestGateway } from './support/ga
 import { hold } from './support/hold.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
 import { takeLog } from './support/log.js';
-import { startLosingWay } from './support/lost-reply.js';
 import { counted } from './support/metrics.js';
+import { startNetwork } from './support/network.mjs';
 import { startRedis } from './support/redis.js';
 import { type Heard, overSse, overWebsocket } from './support/streams.js';
 import { until } from './support/until.js';
@@ -800,8 +800,9 @@ describe('the signature of an export', () => {
   });
 
   test('is made with both secrets after a rotation of which Redis could not tell', async () => {
-    const way = await startLosingWay(forTest(await startRedis()).port);
-    gateway = await gatewayWith({}, { redisUrl: way.url });
+    const redis = forTest(await startRedis());
+    const way = forTest(await startNetwork(() => redis.port));
+    gateway = await gatewayWith({}, { redisUrl: way.url.replace('http', 'redis') });
     const endpoint = await startEndpoint(thanks);
     const old = await secretOf({}, endpoint.url);
     way.loseReplyTo("redis.call('HSET'");

@@ -5,6 +5,10 @@ export interface Network {
   cut(share: number): number;
   /** From now on nothing passes, and no connection ends: as in a network that is gone. */
   silence(): void;
+  /** The next command of Redis with these words reaches its server, but not its reply: the connection breaks. */
+  loseReplyTo(words: string): void;
+  /** Ends every connection that begins from now on. */
+  refuse(): void;
   /** Ends the silence, and the connections of that time. */
   restore(): void;
   close(): Promise<void>;

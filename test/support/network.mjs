@@ -8,7 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export async function startNetwork(portOf, bytesPerSecond) {
   const pairs = new Set();
   let isSilent = false;
+  let isRefusing = false;
+  let lost;
   const server = createServer(incoming => {
+    if (isRefusing) return incoming.destroy();
     const outgoing = connect(portOf(), '127.0.0.1');
     const pair = [incoming, outgoing];
     pairs.add(pair);
@@ -22,6 +25,12 @@ export async function startNetwork(portOf, bytesPerSecond) {
     if (isSilent) return;
     if (bytesPerSecond === undefined) incoming.pipe(outgoing).pipe(incoming);
     else incoming.pipe(slow(bytesPerSecond)).pipe(outgoing).pipe(slow(bytesPerSecond)).pipe(incoming);
+    incoming.on('data', data => {
+      if (lost === undefined || !data.includes(lost)) return;
+      lost = undefined;
+      outgoing.unpipe().once('data', () => incoming.destroy());
+      outgoing.resume();
+    });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -37,6 +46,12 @@ export async function startNetwork(portOf, bytesPerSecond) {
     silence() {
       isSilent = true;
       for (const pair of pairs) for (const socket of pair) socket.unpipe();
+    },
+    loseReplyTo(words) {
+      lost = words;
+    },
+    refuse() {
+      isRefusing = true;
     },
     restore() {
       isSilent = false;

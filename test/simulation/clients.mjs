@@ -210,29 +210,9 @@ export class Clients {
     const { body } = await this.ask(this.pick(via), 'export read', exporting.read, { key }, this.credential('a'));
     const id = body?.data?.export?.id;
     const transport = via % 2 === 0 ? 'sse' : 'ws';
-    const follower = {
-      id,
-      via,
-      transport,
-      account: 'a',
-      at: now(),
-      connections: 0,
-      seen: [],
-      isListening: id !== undefined,
-    };
-    this.#add(this.exports, follower);
-    while (follower.isListening) {
-      follower.connections += 1;
-      const receive = ({ data, errors }) => {
-        const state = data?.exportProgress;
-        if (state == null) return errors;
-        follower.seen.push({ at: now(), connection: follower.connections, ...state });
-        if (state.finishedAt !== null) follower.isListening = false;
-        this.fleet.note({ progress: state, via: follower.gateway });
-      };
-      await this.#connect(follower, progress, { id }, receive);
-      await pause(300);
-    }
+    if (id === undefined) return;
+    const follower = { id, via, transport, account: 'a', at: now() };
+    await this.#followStates(this.exports, follower, progress, { id }, ({ finishedAt }) => finishedAt !== null);
   }
 
   /** Reads the list, and listens behind it: over WebSocket or SSE, by pulling, by each in turn, or by a watch; from then on through any gateway. */
@@ -346,20 +326,24 @@ export class Clients {
   }
 
   async followJobs(step) {
+    const variables = { id: step.market, phase: step.phase };
+    await this.#followStates(this.jobs, step, jobs, variables, ({ finished }) => finished);
+  }
+
+  /** Follows something through any gateway until the last of its states. */
+  async #followStates(all, step, query, variables, isLast) {
     const follower = { ...step, isListening: true, connections: 0, seen: [] };
-    this.#add(this.jobs, follower);
+    this.#add(all, follower);
     while (follower.isListening) {
       follower.connections += 1;
-      let isOver = false;
       const receive = ({ data, errors }) => {
-        const found = data?.jobProgress;
-        if (found === undefined) return errors;
-        follower.seen.push({ at: now(), connection: follower.connections, ...found });
-        isOver = found.finished;
-        this.fleet.note({ jobs: found, by: step.at, via: follower.gateway });
+        const state = data?.jobProgress ?? data?.exportProgress;
+        if (state == null) return errors;
+        follower.seen.push({ at: now(), connection: follower.connections, ...state });
+        if (isLast(state)) follower.isListening = false;
+        this.fleet.note({ state, by: step.at, via: follower.gateway });
       };
-      await this.#connect(follower, jobs, { id: step.market, phase: step.phase }, receive);
-      if (isOver) return;
+      await this.#connect(follower, query, variables, receive);
       await pause(300);
     }
   }

@@ -119,6 +119,19 @@ interface PendingRead extends Lookup {
 
 const ignore = () => {};
 
+/** Each by its name, as in `requestTo`. */
+const pendingOf = (read: Read<unknown>, key: ScopedKey, tag: string | undefined): PendingRead => ({
+  key,
+  tag,
+  family: read.request.family,
+  lifetime: read.request.lifetime,
+  isList: read.request.bounds !== undefined,
+  outlivesTag: read.outlivesTag,
+  read,
+  resolve: ignore,
+  reject: ignore,
+});
+
 /** Characters. A longer text is parsed in several turns. */
 const maxAtOnce = 256 * 1024;
 
@@ -283,13 +296,10 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
     remembered: <T>(read: Read<T>): T | undefined => cache.remembered(keyOf(read)) as T | undefined,
     /** The value at once if memory has it. All other reads of a tick share one round trip to Redis; equal ones are one read. @throws GatewayError */
     read<T>(read: Read<T>): MaybePromise<T> {
-      const { request, outlivesTag, before } = read;
-      const { family, lifetime, bounds } = request;
       const key = keyOf(read);
       const earlier = known.get(key);
       if (earlier !== undefined) return earlier as MaybePromise<T>;
-      const lookup = { key, family, tag: read.tag?.(scope), outlivesTag, lifetime, isList: bounds !== undefined };
-      const pending: PendingRead = { ...lookup, read, resolve: ignore, reject: ignore };
+      const pending = pendingOf(read, key, read.tag?.(scope));
       const inMemory = cache.peek(pending);
       const result =
         inMemory !== undefined
@@ -297,7 +307,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
           : new Promise((resolve, reject) => {
               pending.resolve = resolve;
               pending.reject = reject;
-              if (before !== undefined) return void run([pending], loaderOfOne(deps, auth));
+              if (read.before !== undefined) return void run([pending], loaderOfOne(deps, auth));
               // Once everything that this tick resolves has had the chance to read, too.
               if (batch.length === 0) void Promise.resolve().then(() => process.nextTick(runBatch));
               batch.push(pending);

@@ -91,20 +91,46 @@ test('does not poll before the time that the service asked for with an error', a
   await live.close();
 });
 
+/** The polling of one gateway of a fleet. */
+async function pollingInFleet(accepted: PollerDeps['acceptedScopes'] = acceptedScopes) {
+  const redis = connectRedis([sharedRedisUrl()], () => {});
+  cleanups.push(() => redis.disconnect());
+  await until(() => redis.status === 'ready');
+  const deps = { telemetry: silentTelemetry, acceptedScopes: accepted, budget: new MemoryBudget() };
+  const live = createPolling(sharedStore(redis), { ...deps, intervalMs: 300 });
+  cleanups.push(() => live.close());
+  return live;
+}
+
+test('lets another gateway poll where its own polls fail, after the pause that the service asked for', async () => {
+  const [broken, well] = [await pollingInFleet(), await pollingInFleet()];
+  const leaving = new AbortController();
+  const whose = scope();
+  const failures: number[] = [];
+  const watched = watchedWith(async () => {
+    failures.push(performance.now());
+    throw new UpstreamUnavailable('Down', { status: 503, errorCode: null, retryAfterSeconds: 1 });
+  });
+  await broken.watch(whose, 'one', watched, leaving.signal);
+  await until(() => failures.length > 0);
+  const heard = (
+    await well.watch(
+      whose,
+      'one',
+      watchedWith(async () => performance.now()),
+      leaving.signal,
+    )
+  )[Symbol.asyncIterator]();
+  const { value } = await heard.next();
+  expect((value?.state ?? 0) - (failures.at(-1) as number)).toBeGreaterThanOrEqual(900);
+  leaving.abort();
+});
+
 test('tells the other gateways nothing of a credential that the service has accepted for them, and not here', async () => {
-  const start = async (accepted: PollerDeps['acceptedScopes']) => {
-    const redis = connectRedis([sharedRedisUrl()], () => {});
-    cleanups.push(() => redis.disconnect());
-    await until(() => redis.status === 'ready');
-    const deps = { telemetry: silentTelemetry, acceptedScopes: accepted, budget: new MemoryBudget() };
-    const live = createPolling(sharedStore(redis), { ...deps, intervalMs: 300 });
-    cleanups.push(() => live.close());
-    return live;
-  };
   const whose = scope();
   const leaving = new AbortController();
   const watch = async (has: boolean, ask: Watched<number>['ask']) =>
-    (await start({ has: () => has })).watch(whose, 'one', watchedWith(ask), leaving.signal);
+    (await pollingInFleet({ has: () => has })).watch(whose, 'one', watchedWith(ask), leaving.signal);
   let found = 1;
   const states = (await watch(true, async () => found))[Symbol.asyncIterator]();
   expect(await states.next()).toMatchObject({ value: { state: 1 } });

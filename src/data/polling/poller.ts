@@ -59,6 +59,8 @@ export class Poller {
   #generation: string | undefined;
   /** How many attempts in a row failed, either to lock or to read what the gateway with the lock has found. */
   #missed = 0;
+  /** How many polls of this process in a row failed. */
+  #failures = 0;
   /** Whether what this gateway finds is for the others, too: not while one of them has the lock, or it may not lock. */
   #isForAll = false;
   /** Aborts when this process polls no longer. Undefined while it does not poll. */
@@ -97,6 +99,10 @@ export class Poller {
     this.#stopPolling('released');
     clearTimeout(this.#lockTimer);
     clearTimeout(this.#staleTimer);
+    await this.#release();
+  }
+
+  async #release(): Promise<void> {
     const { store, gateway } = this.#deps;
     if (this.#generation !== undefined) await store.release(this.#name, this.#generation, gateway).catch(() => {});
   }
@@ -140,7 +146,10 @@ export class Poller {
     this.#deps.telemetry.poller(change);
   }
 
-  /** Polls one after the other: the first time an interval after the newest state. Never rejects. */
+  /**
+   * Polls one after the other: the first time an interval after the newest state. After each failure, another gateway has its turn, whose way to the service
+   * may be better. Never rejects.
+   */
   async #pollUntil(stopping: AbortSignal): Promise<void> {
     const { intervalMs } = this.#deps;
     let last: PollResult | undefined;
@@ -150,12 +159,21 @@ export class Poller {
     for (;;) {
       await sleep(Math.max(pauseMs, 0), undefined, { signal: stopping }).catch(() => {});
       if (stopping.aborted) return;
+      if (last === 'failed' && this.#isForAll) return this.#offerLock();
       const startedAt = performance.now();
       const { result, minPauseMs } = await this.#poll(stopping);
-      inARow = result === last ? inARow + 1 : 1;
+      this.#failures = result === 'failed' ? this.#failures + 1 : 0;
+      inARow = result === last ? inARow + 1 : Math.max(this.#failures, 1);
       last = result;
       pauseMs = startedAt + Math.max(pauseAfter(result, inARow, intervalMs), minPauseMs) - performance.now();
     }
+  }
+
+  /** Leaves the lock to others for as long as each needs to find it free. Never rejects. */
+  async #offerLock(): Promise<void> {
+    this.#stopPolling('released');
+    this.#lockIn((2 * this.#deps.store.lockMs) / attemptsPerLock);
+    await this.#release();
   }
 
   /** Never rejects. */
@@ -182,10 +200,9 @@ export class Poller {
     if (stopping.aborted) return;
     const generation = this.#generation;
     if (generation !== undefined && this.#isForAll) {
-      const { store, gateway } = this.#deps;
+      const publishing = this.#deps.store.publish(this.#name, { ...outcome, generation }, this.#watched.list);
       // Another gateway may reach the store better.
-      const giveUp = () => store.release(this.#name, generation, gateway).catch(() => {});
-      await store.publish(this.#name, { ...outcome, generation }, this.#watched.list).catch(giveUp);
+      await publishing.catch(() => this.#release());
     }
     if (!stopping.aborted) this.#accept(outcome);
   }

@@ -516,7 +516,7 @@ describe('Redis', () => {
 
   test.each<[string, number, Change]>([
     ['400 entries', 400, sized(15_000)],
-    ['20 long lists', 20, { ...sized(200_000), isList: true }],
+    ['20 long lists', 20, { ...sized(200_000), isLarge: true }],
   ])('is read and written in parts that arrive in time, over a link of 100 Mbit/s: %s', async (_, count, change) => {
     const { admin, server } = await ownRedis();
     const network = forTest(await startNetwork(() => server.port, 12_500_000));

@@ -7,6 +7,7 @@ import { demoHeaders, postJson, startGateway, type TestGateway } from './support
 import { startWithHeld } from './support/held-service.js';
 import { overSse } from './support/streams.js';
 import { until } from './support/until.js';
+import { eventPage, fakeWire } from './support/wire.js';
 
 /** The service's default window of events depends on the time of day. */
 const noon = () => new Date('2026-03-10T12:00:00.000Z');
@@ -104,6 +105,19 @@ test.each([
   expect(errors).toBeUndefined();
   expect(tallied()).toEqual({ 'GET /v2/events-monitor/events': calls });
   expect(extensions.cost.estimated).toBeGreaterThanOrEqual(extensions.cost.upstreamCalls);
+});
+
+test('a list is read again where the service forbids to store what its updatesCursor needs', async () => {
+  const { wire, calls } = fakeWire(({ url }) => ({
+    ...eventPage([]),
+    ...(url.searchParams.has('to') && { headers: { 'cache-control': 'no-store' } }),
+  }));
+  const gateway = forTest(await startGateway({ wire, env: { RESPONSE_CACHE: 'false' } }));
+  const read = () => gateway.query('{ events { updatesCursor } }');
+  await read();
+  const once = calls.length;
+  expect((await read()).errors).toBeUndefined();
+  expect(calls.length).toBe(2 * once);
 });
 
 test('explain lists each call, and who answered it', async () => {

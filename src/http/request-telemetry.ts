@@ -38,7 +38,10 @@ const validRequestId = /^[\w.:+/=@-]{1,128}$/;
 /** Where the telemetry of requests goes, and the names of operations in metrics. */
 interface RequestTelemetryDeps {
   readonly log: Logger;
-  readonly telemetry: Pick<Telemetry, 'warn' | 'request' | 'clientRequest' | 'deprecatedUse' | 'untrustedDocument'>;
+  readonly telemetry: Pick<
+    Telemetry,
+    'warn' | 'works' | 'request' | 'clientRequest' | 'deprecatedUse' | 'untrustedDocument'
+  >;
   readonly tracing: Tracing | undefined;
   readonly names: OperationNames;
   /** The name of a credential's team; undefined where it has none. */
@@ -64,9 +67,10 @@ function createReports({ log, telemetry, names, teamOf, slowOperationMs }: Reque
     const { type, document: text, calls } = operation;
     const isSlow = slowOperationMs > 0 && milliseconds >= slowOperationMs;
     if (!isSlow || type === undefined || type === 'subscription') return;
-    // All are slow while the service hangs. The warning has how many more there were.
+    // All are slow while the service hangs. The warning that this has ended says how many more there were.
     if (!mayLogSlow(Symbol())) {
       telemetry.warn('Slow operation', `more than ${maxLines} in a minute; the others have no line`);
+      telemetry.works('Slow operation', undefined, 1_000);
       return;
     }
     const document = text === undefined ? undefined : createHash('sha256').update(text).digest('hex');

@@ -28,8 +28,8 @@ export interface Lookup {
   /** Whether an entry of an earlier generation may replace a failing call. */
   readonly outlivesTag?: boolean | undefined;
   readonly lifetime: Lifetime;
-  /** Whether the value is a list, which may be long: few of them are read from Redis at once. */
-  readonly isList?: boolean | undefined;
+  /** Whether the value may be large, as lists and vectors are: few of them are read from Redis at once. */
+  readonly isLarge?: boolean | undefined;
 }
 
 /**

@@ -72,9 +72,9 @@ export class MemoryTier {
 /** In characters, including the scope. A longer key is hashed. */
 const maxKeyLength = 250;
 
-/** Of one command, which must arrive in time: entries have mostly a few kilobytes, and each at most `maxQuickBytes`, which lists often have. */
+/** Of one command, which must arrive in time: entries have mostly a few kilobytes, and each at most `maxQuickBytes`, which large ones often have. */
 const maxKeysAtOnce = 32;
-const keysForList = 8;
+const keysForLarge = 8;
 /** In characters. What one call encodes or decodes beyond this waits for its turn. */
 const maxAtOnce = 64 * 1024;
 
@@ -107,11 +107,11 @@ export function createRedisTier({ redis, namespace, signer, telemetry, acceptedS
   }
 
   return {
-    /** Reads entries, up to 32 in one round trip, of lists 4. Those are left out that are missing, malformed or not signed by this fleet; all, if Redis is unavailable. */
+    /** Reads entries, up to 32 in one round trip, of large ones 4. Those are left out that are missing, malformed or not signed by this fleet; all, if Redis is unavailable. */
     async getMany(lookups: readonly Lookup[], parent?: Span): Promise<ReadonlyMap<ScopedKey, Entry>> {
       const names = lookups.map(({ key }) => nameOf(key));
       const texts: (string | null)[] = [];
-      for (const some of batchesOf(lookups, ({ isList }) => (isList ? keysForList : 1), maxKeysAtOnce)) {
+      for (const some of batchesOf(lookups, ({ isLarge }) => (isLarge ? keysForLarge : 1), maxKeysAtOnce)) {
         const wanted = names.slice(texts.length, texts.length + some.length);
         const read = () => traced(parent, 'MGET', wanted.length, () => redis.mget(wanted));
         texts.push(...((await guarded('MGET', read)) ?? some.map(() => null)));

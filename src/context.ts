@@ -74,7 +74,7 @@ export class Context {
   readonly capabilities: Capabilities;
   private readonly components: Components;
   private readonly cancellation: RequestAuth['cancellation'];
-  private made: Loaders | undefined;
+  private made: ReturnType<typeof createLoaders> | undefined;
 
   /**
    * @param cancellation aborts when the client has disconnected or the request's deadline has passed; its reason is the error to report.
@@ -112,7 +112,7 @@ export class Context {
 
   /** @throws Unauthenticated, as `credential` does. */
   get loaders() {
-    this.made ??= new Loaders(this.components, this.auth);
+    this.made ??= createLoaders(this.components, this.auth);
     return this.made;
   }
 
@@ -136,40 +136,19 @@ export class Context {
   }
 }
 
-/** Those of each domain. A class, because getters of an object literal would keep what a request has read until the next full garbage collection. */
-class Loaders {
-  readonly events: ReturnType<typeof createEventsLoaders>;
-  private readonly reader: Reader;
-  private readonly scope: Scope;
-  private ofCompanies: ReturnType<typeof createCompaniesLoaders> | undefined;
-  private ofMarkets: ReturnType<typeof createMarketsLoaders> | undefined;
-  private ofDiscovery: ReturnType<typeof createDiscoveryLoaders> | undefined;
-
-  constructor(components: Components, auth: RequestAuth) {
-    this.reader = createReader(components, auth);
-    this.scope = auth.scope;
-    this.events = createEventsLoaders(this.reader, components.events, auth.credential, components.eventStatisticsLimit);
-  }
-
-  get companies() {
-    this.ofCompanies ??= createCompaniesLoaders(this.reader, this.scope);
-    return this.ofCompanies;
-  }
-
-  get markets() {
-    this.ofMarkets ??= createMarketsLoaders(this.reader);
-    return this.ofMarkets;
-  }
-
-  /** Those that read from the service, past the cache, what this operation has not read from it. */
-  get newest() {
-    const { reader, scope } = this;
-    const read: Reader['read'] = wanted => (reader.wasCalled(wanted) ? reader.read(wanted) : reader.readAgain(wanted));
-    return { companies: createCompaniesLoaders({ read }, scope), markets: createMarketsLoaders({ read }) };
-  }
-
-  get discovery() {
-    this.ofDiscovery ??= createDiscoveryLoaders(this.reader);
-    return this.ofDiscovery;
-  }
+/** Those of each domain. */
+function createLoaders(components: Components, auth: RequestAuth) {
+  const reader = createReader(components, auth);
+  const ofMarkets = (read: Reader['read']) => ({
+    companies: createCompaniesLoaders({ read }, auth.scope),
+    markets: createMarketsLoaders({ read }),
+  });
+  const newest: Reader['read'] = wanted => (reader.wasCalled(wanted) ? reader.read(wanted) : reader.readAgain(wanted));
+  return {
+    ...ofMarkets(reader.read),
+    events: createEventsLoaders(reader, components.events, auth.credential, components.eventStatisticsLimit),
+    discovery: createDiscoveryLoaders(reader),
+    /** Those that read from the service, past the cache, what this operation has not read from it. */
+    newest: () => ofMarkets(newest),
+  };
 }

@@ -12,21 +12,17 @@ export function joinBytes(parts: readonly Buffer[]): Buffer {
 const maxSmallChunks = 64;
 const smallBytes = 4 * 1024;
 
-const none: Buffer[] = [];
-
 /**
  * Collects what a peer sends in chunks. A chunk retains the whole buffer that it is a slice of, and about 100 bytes of its own, so after `maxSmallChunks`
  * chunks in a row that are smaller than `smallBytes`, they are copied into one.
  */
 export class Chunks {
-  parts: Buffer[] = none;
+  readonly parts: Buffer[] = [];
   /** How many of the last parts are small. */
   #small = 0;
 
   add(chunk: Buffer): void {
-    // Most bodies are one chunk, for which an array that grows is ten times as large.
-    if (this.parts.length === 0) this.parts = [chunk];
-    else this.parts.push(chunk);
+    this.parts.push(chunk);
     this.#small = chunk.length < smallBytes ? this.#small + 1 : 0;
     if (this.#small < maxSmallChunks) return;
     this.#small = 0;

@@ -97,16 +97,6 @@ export function oncePerValue<V extends object, T, Given = void>(
   };
 }
 
-/** A function that calls `make` once for each text, and remembers the results for as long as the function lives. */
-export function oncePerText<T>(make: (text: string) => T): (text: string) => T {
-  const made = new Map<string, T>();
-  return text => {
-    const result = made.get(text) ?? make(text);
-    made.set(text, result);
-    return result;
-  };
-}
-
 /** Runs `work` once for all callers that come while it runs. */
 export function sharedRun<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;

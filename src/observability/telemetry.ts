@@ -20,13 +20,11 @@ export type Malformed = (typeof malformedKinds)[number];
 const shedReasons = ['concurrency', 'requests_in_flight', 'connections', 'memory', 'share'] as const;
 export type ShedReason = (typeof shedReasons)[number];
 
-/** Calls of one family to the service that ended alike. */
-interface UpstreamCalls {
+interface UpstreamCall {
   readonly family: string;
   readonly outcome: CallOutcome;
   readonly status: number | null;
-  /** Of a single call that is traced. */
-  readonly span?: Span | undefined;
+  readonly span: Span | undefined;
 }
 
 /** In seconds. */
@@ -50,13 +48,6 @@ export type Telemetry = ReturnType<typeof createTelemetry>;
 
 /** The metrics that count events. Each value of a label that is known counts from 0. */
 function createMeters({ counter, counting, gauge, histogram, readGauge }: Metrics) {
-  /** By family. Copied at each scrape: to count one with `inc` costs more than to look it up in memory. */
-  const lookups = new Map<string, Record<Source, number>>();
-  counter('gateway_lookups_total', ['family', 'source'], function () {
-    this.reset();
-    for (const [family, counts] of lookups)
-      for (const [source, count] of Object.entries(counts)) this.inc({ family, source }, count);
-  });
   counter('gateway_log_lines_lost_total', [], function () {
     this.reset();
     this.inc(linesLost);
@@ -81,7 +72,7 @@ function createMeters({ counter, counting, gauge, histogram, readGauge }: Metric
     clientRequests: counter('gateway_client_requests_total', ['client']),
     deprecatedUses: counter('gateway_deprecated_uses_total', ['coordinate', 'client']),
     calls: histogram('gateway_upstream_call_seconds', callBuckets, ['family', 'outcome', 'status']),
-    lookups,
+    lookups: counter('gateway_lookups_total', ['family', 'source']),
     failing,
     clocks,
     cachedResponses: counting('gateway_response_cache_hits_total', 'tier', ['memory', 'redis', 'flight']),
@@ -130,19 +121,11 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
       void removeSeries(requests, 'operation', operation);
       requestTimes.remove({ operation });
     },
-    upstreamCalls({ family, outcome, status, span }: UpstreamCalls, milliseconds: readonly number[]) {
+    upstreamCall({ family, outcome, status, span }: UpstreamCall, milliseconds: number) {
       const labels = { family, outcome, status: status ?? 'none' };
-      const exemplarLabels = exemplarOf(span);
-      for (const each of milliseconds) calls.observe({ labels, value: each / 1_000, exemplarLabels });
+      calls.observe({ labels, value: milliseconds / 1_000, exemplarLabels: exemplarOf(span) });
     },
-    lookup(family: string, source: Source) {
-      let counts = lookups.get(family);
-      if (counts === undefined) {
-        counts = { memory: 0, redis: 0, flight: 0, network: 0 };
-        lookups.set(family, counts);
-      }
-      counts[source] += 1;
-    },
+    lookup: (family: string, source: Source) => lookups.inc({ family, source }),
     responseCacheHit: meters.cachedResponses,
     drift: meters.drift,
     unreadable: meters.unreadable,

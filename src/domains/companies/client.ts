@@ -8,7 +8,7 @@ import type { CompanyPageInput, CompanySelection } from '../../generated/schema-
 import { type ListId, listId, pageRequest, windowOf } from '../../graphql/connection.js';
 import { checkedDomains } from '../../graphql/input.js';
 import { domainKey } from '../../lib/domain.js';
-import { andThen, type MaybePromise, oncePerText, runYielding } from '../../lib/run.js';
+import { andThen, type MaybePromise, runYielding } from '../../lib/run.js';
 import {
   type Companies,
   type CompanyList,
@@ -142,12 +142,11 @@ export function createCompaniesLoaders({ read }: Pick<Reader, 'read'>, client: S
     byDomain: (marketId: string, domain: string) =>
       andThen(readable(marketId, {}), companies => companiesByDomain(companies).get(domainKey(domain))),
     /** GET /v2/markets/{id}/esg. */
-    esg: oncePerText(marketId =>
+    esg: (marketId: string) =>
       read({
         ...marketRead(marketId, esgEndpoint, `/v2/markets/${marketId}/esg`, esgData),
         onlyPublished: true,
       }),
-    ),
   };
 }
 

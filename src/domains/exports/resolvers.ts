@@ -174,7 +174,7 @@ async function payload(
   context: Context,
   id: string,
   selection: CompanySelection,
-  loaders: Context['loaders']['newest'] = context.loaders,
+  loaders: ReturnType<Context['loaders']['newest']> = context.loaders,
 ): Promise<Payload> {
   // The companies first, so that an invalid selection is refused before the first upstream call. The service has none of a market that is not published.
   const [companies, market] = await Promise.allSettled([
@@ -184,7 +184,7 @@ async function payload(
   if (market.status === 'rejected') throw market.reason;
   const { name, reviewStatus } = market.value;
   if (reviewStatus !== null && reviewStatus !== 'PUBLISHED') {
-    if (loaders === context.loaders) return payload(context, id, selection, context.loaders.newest);
+    if (loaders === context.loaders) return payload(context, id, selection, context.loaders.newest());
     context.metadata.forbidStale();
     throw new Conflict('Only a published market can be exported');
   }

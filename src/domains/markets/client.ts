@@ -1,7 +1,6 @@
 // The reads of the markets domain.
 import { mapPresent } from '../../data/parsing.js';
 import { cachedFor, marketRead, ofMarket, type Reader, requestTo, type ServiceEndpoint } from '../../data/reader.js';
-import { oncePerText } from '../../lib/run.js';
 import { marketRecord, suggestions, topics } from './model.js';
 
 const recordEndpoint: ServiceEndpoint = {
@@ -33,7 +32,7 @@ const suggestEndpoint: ServiceEndpoint = {
 /** The reads of the markets domain for one request. */
 export const createMarketsLoaders = ({ read }: Pick<Reader, 'read'>) => ({
   /** GET {dev_url}/dev/markets/{id}. */
-  record: oncePerText(id => read(marketRead(id, recordEndpoint, `/dev/markets/${id}`, marketRecord))),
+  record: (id: string) => read(marketRead(id, recordEndpoint, `/dev/markets/${id}`, marketRecord)),
 
   /** POST {api_url}/markets/{id}/topics. @param sorted whether to sort by label, ascending. */
   topics: (id: string, sorted: boolean) => {

@@ -58,7 +58,6 @@ export interface BaseSeams extends Pick<ExportsDeps, 'resolve'> {
 
 /** What all parts of a gateway are built on. */
 export interface Base extends ReturnType<typeof createBase> {
-  /** Undefined: tracing is off. */
   readonly tracing: Tracing | undefined;
 }
 
@@ -163,7 +162,6 @@ export async function createComponents({ config, log, teams, telemetry, tracing,
     shared,
     generations,
     budget,
-    /** Waits for running exports and polls, and closes every connection. */
     async close(): Promise<void> {
       clearInterval(checking);
       await watches.close();

@@ -139,7 +139,6 @@ export function readConfig(env: Environment) {
   const config = {
     host: read('HOST', types.text, '127.0.0.1'),
     port: read('PORT', types.wholeNumber(0, 65_535), 4000),
-    /** Whether other gateways of this machine listen on the same port. */
     reusePort: read('REUSE_PORT', types.flag, false),
     upstream: upstreamIn(read, base),
     /** The host that the service's cookies are for, where the gateway reaches it by another name than its users. */

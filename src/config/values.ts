@@ -51,7 +51,6 @@ export class Reloadable<T> {
     this.#current = read();
   }
 
-  /** What a request uses that begins now. */
   get current(): T {
     return this.#current;
   }

@@ -173,7 +173,6 @@ function keepAlive(client: Redis): void {
   client.once('end', () => clearInterval(timer));
 }
 
-/** How often a gateway reads the time of Redis. */
 const clockEveryMs = 5_000;
 
 /** A Cluster would ask any of its nodes: a script goes to that of its key, which is the same for all gateways. */

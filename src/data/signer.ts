@@ -23,7 +23,6 @@ export function createSigner(secrets: readonly [Secret, ...Secret[]]) {
   }
 
   return {
-    /** Identifies the secret that signs. */
     id: secretId(first),
     /** The signature to put in front of the content: ASCII of a fixed length. It is valid only for this name, which is a key or a channel. */
     sign: (name: string, ...content: readonly (string | Buffer)[]): string =>

@@ -56,7 +56,6 @@ interface PagePart {
 
 type PageParts = readonly [PagePart, ...PagePart[]];
 
-/** The index of the first item of a page. */
 const startOf = ({ page, pageSize }: PagePart) => (page - 1) * pageSize;
 
 /** The pages that hold a window (at most 100 items): the smallest single page that holds it, otherwise two neighbors. */

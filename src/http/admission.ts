@@ -67,7 +67,6 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   // `async`, because the promise of `timers/promises` is no `Promise` of the realm in which Jest runs a test, and its errors would be lost there.
   const restOfTurn = sharedRun(async () => nextTurn());
 
-  /** The second stage. */
   const stage: Stage = next => state => andThen(check(state), () => restOfTurn().then(() => next(state)));
 
   return {
@@ -172,7 +171,6 @@ function createPlaces({ budget, config, connections }: RequestAdmissionDeps, she
   return { inFlight, hasRoom: () => inFlight.hasRoom(maxInFlight), checkLoad, receive };
 }
 
-/** Bounds how many operations are executed at once. */
 function createExecutionLimit({ concurrency, budget }: RequestAdmissionDeps, shed: ReturnType<typeof createShed>) {
   /** Begins an operation. Returns the function that ends it. @throws Overloaded */
   function beginOperation(client: MemoryClient): () => void {
@@ -221,7 +219,6 @@ function watchBody(state: RequestState, budget: MemoryBudget, onEnd: (state: Req
   };
 }
 
-/** Counts the requests and operations of clients. */
 function createClientCount({ budget, limits, clients, teams }: RequestAdmissionDeps) {
   /**
    * @param state gets the headers that tell the client its limits; undefined for an operation on a connection, whose messages have no headers.

@@ -62,7 +62,6 @@ function createPageRules(origins: readonly string[], { hostOf }: ProxyHeaders, i
   return { isLocal, isTrusted, isCrossSite };
 }
 
-/** The cookie of a session. */
 function createCookieRules(isLocal: (request: IncomingMessage) => boolean) {
   /** Except on loopback, browsers send the cookie over TLS only, and its name keeps other hosts from setting it (RFC 6265bis). */
   const cookieName = (request: IncomingMessage) => (isLocal(request) ? sealedCookie : `__Host-${sealedCookie}`);

@@ -34,7 +34,6 @@ export interface ClientConnection {
   readonly socket: Socket;
   /** Of its latest client: a proxy sends requests of many. */
   address: string;
-  /** Whether it is a WebSocket now. */
   isUpgraded: boolean;
   /** In the order of their requests. Not a set: one that lives long keeps what was deleted from it until a full garbage collection. */
   readonly unanswered: ServerResponse[];
@@ -103,7 +102,6 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works' | 
       server.on('upgrade', (request, socket: Socket, head) => passUpgrade(server, upgrades, request, socket, head));
     },
 
-    /** How many connections are open, by kind. */
     byKind(): Readonly<Record<string, number>> {
       const kinds: Record<string, number> = { http: 0, websocket: 0, sse: 0, multipart: 0 };
       for (const { isUpgraded, unanswered } of open) {
@@ -202,7 +200,6 @@ function descriptorLimit(): number {
   }
 }
 
-/** `this`: the socket. */
 function destroy(this: Socket): void {
   this.destroy();
 }

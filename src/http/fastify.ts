@@ -35,7 +35,6 @@ const messageFor: Readonly<Record<string, string>> = {
   FST_ERR_BAD_URL: 'The URL cannot be parsed',
 };
 
-/** How long a client may take to send a request, in milliseconds. */
 const slowestRequestMs = 30_000;
 
 interface HttpAppDeps {

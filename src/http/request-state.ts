@@ -38,7 +38,6 @@ export class RequestState {
   /** The path of its URL, in the one spelling that the router reads too. */
   readonly path: string;
   readonly address: string;
-  /** What logs, metrics and traces say about it. */
   readonly operation: OperationInfo;
   /** The span of the whole request; undefined where it is not traced. */
   readonly span: Span | undefined;
@@ -48,13 +47,11 @@ export class RequestState {
   // Authentication
   /** The error of an invalid one; undefined where there is none. */
   credential: Credential | GatewayError | undefined;
-  /** Undefined where there is no valid credential. */
   scope: Scope | undefined;
 
   // Admission
   /** The client's rate limit; undefined where nothing is limited. */
   usage: RateLimitUsage | undefined;
-  /** The error with which Fastify responds. */
   refusal: Error | undefined;
   bodyWatch: BodyWatch | undefined;
   /** Counts the memory of the body; undefined while that is not counted. */

@@ -44,7 +44,6 @@ interface RequestTelemetryDeps {
   >;
   readonly tracing: Tracing | undefined;
   readonly names: OperationNames;
-  /** The name of a credential's team; undefined where it has none. */
   teamOf(credential: Credential): string | undefined;
   readonly proxyHeaders: ProxyHeaders;
   /** `SLOW_OPERATION_MS`; 0: none is logged as slow. */
@@ -160,7 +159,6 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
       const line = { requestId: id, method, path: loggedPathOf(url), address, status: 101 };
       return {
         id,
-        /** The program that the headers of the request name. */
         app,
         /** The connection was closed. @param operations how many were started on it. @param credential undefined where it had none yet. */
         closed(code: number, operations: number, credential: Credential | undefined): void {

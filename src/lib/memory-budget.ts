@@ -121,7 +121,6 @@ export class MemoryBudget {
     return Math.min(total / 2 - this.#held.credential, perOwner / 2 - (this.owners.get(owner) ?? 0));
   }
 
-  /** A new claim, which counts nothing yet. */
   claim(client: MemoryClient): Claim {
     return new Claim(this, client);
   }

@@ -41,7 +41,6 @@ class FairQueue<T> {
     this.#queues.set(client, queue);
   }
 
-  /** Returns whether the item was in the queue. */
   remove(client: string | undefined, item: T): boolean {
     const queue = this.#queues.get(client);
     if (!queue?.delete(item)) return false;
@@ -50,7 +49,6 @@ class FairQueue<T> {
     return true;
   }
 
-  /** Removes and returns the next item; undefined if the queue is empty. */
   take(): T | undefined {
     const { value: client, done } = this.#queues.keys().next();
     if (done) return undefined;

@@ -55,7 +55,6 @@ export interface OperationInfo {
   readonly app: ClientApp | undefined;
   /** The operation's name in logs and spans; undefined while it is not known, and where there is none. */
   name: string | undefined;
-  /** `query`, `mutation` or `subscription`; undefined while it is not known. */
   type: `${OperationTypeNode}` | undefined;
   /** `ok`, or the code of the first error; undefined while it is not known. */
   outcome: string | undefined;

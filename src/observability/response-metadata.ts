@@ -38,7 +38,6 @@ export class ResponseMetadata {
   readonly operation: OperationInfo;
   /** Counts the memory of what is read; undefined for polls and subscriptions, which no single response waits for. */
   readonly claim: Claim | undefined;
-  /** Undefined: none. */
   readonly reports: Reports | undefined;
   readonly upstreamCalls: UpstreamCallRecord[] = [];
   /** The errors with which the service has refused the credential, by its scope and the family of endpoints. */

@@ -21,7 +21,6 @@ export interface Operation extends Pick<OperationRequest, 'operationName' | 'var
   readonly query: string;
   readonly document: DocumentNode;
   readonly type: OperationTypeNode;
-  /** The cursor behind which an EventSource continues after it has reconnected. */
   readonly lastEventId?: string | undefined;
   readonly reports?: Reports;
 }

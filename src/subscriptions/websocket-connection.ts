@@ -77,7 +77,6 @@ export class WebSocketConnection implements OperationHost, Outlet {
     return this.#subscriptions.deps.acceptedScopes.turnOf(this.#identity?.scope);
   }
 
-  /** Undefined before the connection is acknowledged. */
   get credential(): Credential | undefined {
     return this.#identity?.credential;
   }

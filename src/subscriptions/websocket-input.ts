@@ -21,7 +21,6 @@ const beatsToRead = 8;
 
 const messagesInTurn = 64;
 
-/** What handles the messages of a connection. */
 interface MessageHandler {
   readonly isClosed: boolean;
   /** Whose turn its messages take. */
@@ -43,7 +42,6 @@ export class WebSocketInput {
   #unfinishedBytes = 0;
   /** How many messages since the last heartbeat were no operations, less the operations. */
   #controlMessages = 0;
-  /** Whether nothing more is read. */
   #isOver = false;
   /** Whether the client has sent something since the last heartbeat, and how many heartbeats it has not. */
   #isAlive = true;

@@ -5,9 +5,7 @@ export const entrySchema = z.strictObject({
   value: z.unknown().optional(),
   /** The service's 404, stored in place of a value. */
   absent: z.strictObject({ status: z.int().nullable(), errorCode: z.string().nullable() }).optional(),
-  /** Until this time the entry is used without a call to the service. */
   freshUntil: z.number(),
-  /** Until this time the entry may be used if the service fails. */
   usableUntil: z.number(),
   /** The generation of the look-up's tag when the service was called. The entry is invalid once the tag has another generation. Undefined without a tag. */
   generation: z.string().optional(),

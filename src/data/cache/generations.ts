@@ -242,7 +242,6 @@ function createWrites({ redis, namespace, telemetry }: SharedStore) {
 
   return {
     isOwed: (tag: string) => owed.has(tag),
-    /** Redis has answered. */
     answered(): void {
       failingSince = Number.POSITIVE_INFINITY;
     },

@@ -147,7 +147,6 @@ export class LookupBatch implements Receiver<Loaded> {
     const lookups: Lookup[] = [];
     for (const inFlight of started) {
       if (inFlight.waiters.length === 0) {
-        // No batch waits any more.
         this.#running -= 1;
       } else if (this.#inRedis.size === 0 || !this.#answerFromRedis(inFlight)) {
         this.#loads.push(inFlight);

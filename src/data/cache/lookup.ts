@@ -15,7 +15,6 @@ export interface Lifetime {
 export interface Loaded<T = unknown> {
   readonly value: T;
   readonly bytes: number;
-  /** Whether the service forbids storing it. */
   readonly noStore: boolean;
 }
 
@@ -25,7 +24,6 @@ export interface Lookup {
   readonly family: string;
   /** Renewing this tag, such as `market:7`, invalidates the entry. Undefined if nothing does. */
   readonly tag?: string | undefined;
-  /** Whether an entry of an earlier generation may replace a failing call. */
   readonly outlivesTag?: boolean | undefined;
   readonly lifetime: Lifetime;
   /** Whether the value may be large, as lists and vectors are: few of them are read from Redis at once. */

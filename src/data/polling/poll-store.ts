@@ -4,7 +4,6 @@ import type { StateMessage } from './state-message.js';
 
 /** Where the gateways of a fleet agree on which one polls, and share what it found. Every promise rejects while the store is unavailable. */
 export interface PollStore {
-  /** How long a lock lasts, in milliseconds. */
   readonly lockMs: number;
   /** Locks the polls of a topic for a gateway, or extends the lock that it has. @returns whether `holder` has it now. */
   lock(topic: string, generation: string, holder: string): Promise<boolean>;

@@ -18,9 +18,7 @@ export interface Watched<S> {
   readonly list?: string;
   /** Asks the service, never a cache. @param previous the last state that any process of the fleet knows. */
   ask(previous: S | undefined, signal: AbortSignal): Promise<S>;
-  /** Whether two states are equal for a listener. */
   same(one: S, other: S): boolean;
-  /** Whether no state can follow. */
   isFinal(state: S): boolean;
   /** A token that each write changes after which new listeners must not get earlier states; undefined if it is unknown now. Left out where nothing writes. */
   generation?(): Promise<string | undefined>;
@@ -28,13 +26,11 @@ export interface Watched<S> {
 
 export interface PollerDeps {
   readonly store: PollStore;
-  /** The time between two polls, in milliseconds. */
   readonly intervalMs: number;
   readonly telemetry: Telemetry;
   readonly budget: MemoryBudget;
   /** Nothing is locked in the store for the others: anyone can make up a credential. */
   readonly acceptedScopes: Pick<AcceptedScopes, 'has'>;
-  /** Identifies this gateway. */
   readonly gateway: string;
 }
 
@@ -289,7 +285,6 @@ const maxAskedMs = 5 * 60_000;
 /** How long to wait after an error because the service asked for it, in milliseconds: at most five minutes. */
 export const askedPauseMs = (error: unknown): number => Math.min(retryAfterMs(error), maxAskedMs);
 
-/** What a poll brought: a new state, the same as before, or an error. */
 type PollResult = 'changed' | 'same' | 'failed';
 
 /** While nothing changes, a quarter slower each time, up to half as often (docs/upstream-api.md: Discovery workflow: 30 to 60 seconds). */

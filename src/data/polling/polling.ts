@@ -91,7 +91,6 @@ export function createPolling(
         found !== undefined && 'state' in found && found.observedAt > timeNow() - staleIntervals * intervalMs;
       return isCurrent ? (found.state as S) : undefined;
     },
-    /** Ends all subscriptions, gives the locks back and closes the store. */
     async close(): Promise<void> {
       for (const pollers of [...pollersOf.values()]) for (const { topic } of [...pollers.values()]) topic.end();
       await Promise.all(stopping);

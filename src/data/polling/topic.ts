@@ -37,7 +37,6 @@ export class TopicSubscription<T> implements Feed<T> {
     return this.#topic.refresh();
   }
 
-  /** Drops the unread value. */
   forget(): void {
     this.#unread = undefined;
   }
@@ -79,24 +78,20 @@ export class TopicSubscription<T> implements Feed<T> {
 export class Topic<T> {
   /** What later listeners get first. Current listeners get only what is published. */
   newest: T | undefined;
-  /** See `Feed.refresh`. */
   readonly refresh: () => Promise<void>;
   readonly #subscriptions = new Set<TopicSubscription<T>>();
   readonly #onEmpty: () => void;
 
-  /** @param onEmpty is called when the last listener has left. */
   constructor({ onEmpty, refresh }: { onEmpty(): void; refresh(): Promise<void> }) {
     this.#onEmpty = onEmpty;
     this.refresh = refresh;
   }
 
-  /** Replaces the value, and gives it to all listeners. */
   publish(value: T): void {
     this.newest = value;
     for (const subscription of this.#subscriptions) subscription.push(value);
   }
 
-  /** Ends all subscriptions, with an error if there is one. */
   end(error?: Error): void {
     const subscriptions = [...this.#subscriptions];
     this.#subscriptions.clear();

@@ -90,7 +90,6 @@ const pausesMs = { min: 20, max: 120 };
 export class RetryBudget {
   #tokens = maxTokens;
 
-  /** Counts so many calls. */
   earn(calls: number): void {
     this.#tokens = Math.min(maxTokens, this.#tokens + calls / 10);
   }

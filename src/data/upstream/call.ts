@@ -36,7 +36,6 @@ export interface Batch<T> {
   readonly deps: {
     readonly acceptedScopes: AcceptedScopes;
     readonly telemetry: Telemetry;
-    /** Undefined turns tracing off. */
     readonly tracing: Tracing | undefined;
   };
   readonly calls: Calls<T>;
@@ -63,7 +62,6 @@ export interface Target extends Destination, Pick<UpstreamRequest, 'family' | 'a
 interface Sending {
   readonly name: 'sending';
   readonly exchange: Exchange;
-  /** Whether it is the breaker's trial. */
   readonly isTrial: boolean;
   readonly span: Span | undefined;
   readonly startedAt: number;
@@ -142,7 +140,6 @@ export class Call<T> implements Waiter, ExchangeListener {
     }
   }
 
-  /** The bulkhead has a slot for the call. */
   start(): void {
     const { calls, deps } = this.#batch;
     const { origin, prefix, breaker, limits, refusalKey } = this.#target;
@@ -192,7 +189,6 @@ export class Call<T> implements Waiter, ExchangeListener {
     this.#failAttempt(state.isTrial, refusal);
   }
 
-  /** It is the turn of the reply to be read. */
   #read(): void {
     const state = this.#state;
     if (state.name !== 'reading') return;

@@ -81,7 +81,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #bytes = 0;
   /** As they came over the wire, while they are decoded. */
   #encodedBytes = 0;
-  /** Why the exchange was aborted. */
   #abortReason: Error | undefined;
   #isOver = false;
 

@@ -44,7 +44,6 @@ export function createDestinations(options: UpstreamOptions, wire?: Dispatcher):
 }
 
 const waitingPerConnection = 32;
-/** How often the clock of the service is read. */
 const clockEveryMs = 10_000;
 /** How long calls wait for a new connection while old ones work, and the pause before the next attempt, in milliseconds. */
 const renewing = { patienceMs: 250, pauseMs: 1_000 };
@@ -173,7 +172,6 @@ class Origin {
     };
   }
 
-  /** Waits for the calls in progress, then closes the connections. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([this.#pool.close(), ...this.#closing]);

@@ -24,7 +24,6 @@ export interface Reply {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** UTF-8 without a byte order mark. Incomplete if it is unreadable. */
   readonly body: Buffer;
-  /** Why the body could not be decoded. */
   readonly unreadable?: UnreadableBody | undefined;
 }
 
@@ -72,7 +71,6 @@ export interface RequestAuth {
   readonly scope: Scope;
   /** Its signal aborts when the client has gone or the request's deadline has passed; the signal's reason is the error to answer with. */
   readonly cancellation: Pick<AbortController, 'signal'>;
-  /** Collects what the response is made of. */
   readonly metadata: ResponseMetadata;
 }
 

@@ -25,7 +25,6 @@ export interface Company extends CompanyRecord {
   readonly marketId: string;
 }
 
-/** Which companies of a market to list, and in which order. */
 type CompanyListing = Pick<CompanyPageInput, 'filter' | 'orderBy'>;
 
 export const companiesEndpoint: ServiceEndpoint = {
@@ -85,7 +84,6 @@ export function createCompaniesLoaders({ read }: Pick<Reader, 'read'>, client: S
     return found;
   }
 
-  /** Those that can be read. */
   const readable = (...listing: Parameters<typeof list>): MaybePromise<Companies> =>
     andThen(list(...listing), companies => presentOnce(companies));
 

@@ -49,7 +49,6 @@ const plainTime = (time: Job['endTime']) => (typeof time === 'string' ? instantO
 
 interface FeedDeps extends WriterDeps {
   readonly polling: Polling;
-  /** Ends the watches whose leases are over, before anything is read for them. */
   readonly watches: { endOverdue(): void };
 }
 

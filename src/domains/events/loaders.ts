@@ -34,7 +34,6 @@ export function createEventsLoaders(
   };
   const withCursor = (query: EventQuery, { position, ...page }: EventPage) => ({
     ...page,
-    /** Undefined if the position is not wanted. */
     updatesCursor: position && cursorBehind(position, page.events, updatesListId(credential, client.filterOf(query))),
   });
 
@@ -100,10 +99,8 @@ export function createEventsLoaders(
   };
 }
 
-/** How an event is searched for. */
 interface SearchReads {
   readonly page: ReadPage;
-  /** Past the cache. */
   readonly readAgain: ReadEvents;
   /** Whether a page took a call of its own. */
   wasCalled(query: EventQuery, page: number, pageSize: number): boolean;

@@ -16,7 +16,6 @@ const endpoint = z.looseObject({
   url: text,
   description: text,
   headerNames: z.array(text),
-  /** Null if there are no headers. */
   sealedHeaders: text.nullable(),
   /** The encrypted secrets that sign its exports. */
   sealedSigningSecrets: text,
@@ -72,7 +71,6 @@ const exportRecord = z.looseObject({
   selected: z.int(),
   sent: z.int(),
   idempotencyKey: text.nullable(),
-  /** A digest of the whole input. */
   inputDigest: text,
   retryOf: text.nullable(),
   /** What a retry needs. Null for a selection that is too long to be stored. */

@@ -59,7 +59,6 @@ export class Sender {
     this.#deps = deps;
   }
 
-  /** Whether no export is being sent. */
   get isIdle(): boolean {
     return this.#running.size === 0;
   }

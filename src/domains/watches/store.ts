@@ -25,7 +25,6 @@ export interface WatchStore {
   release(id: string): Promise<void>;
 }
 
-/** How long the lock of a process lasts that serves a watch. */
 const lockMs = 10_000;
 /** How long after its end a lease stays in the list: a gateway that has not reached Redis yet goes by the clock of its host. */
 const keptMs = dayMs;

@@ -29,7 +29,6 @@ export interface ObjectPlan {
   readonly Response: new () => Record<string, unknown>;
   /** What a response object takes in JSON besides its values, in characters. */
   readonly length: number;
-  /** Undefined: nothing is executed later. */
   readonly deferred: DeferPlan | undefined;
 }
 

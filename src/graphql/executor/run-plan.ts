@@ -40,7 +40,6 @@ export interface PlanInput extends PlannableOperation, ExecutionSteps {
 /** What an execution left for later at one object of its result. */
 export interface DeferredObject {
   readonly plan: DeferPlan;
-  /** What the resolvers of its fields receive. */
   readonly source: unknown;
   /** Undefined for the whole response. */
   readonly at: ResponsePosition | undefined;

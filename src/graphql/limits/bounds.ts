@@ -43,7 +43,6 @@ export const bounds = {
   literals: 5_000,
   /** How often one operation may select the whole schema. */
   __schema: 1,
-  /** How often one operation may select a type of the schema. */
   __type: 10,
   /** Records that the gateway filters, sorts or counts for one operation: fifty filters over 5,000 companies. */
   records: 250_000,

@@ -251,7 +251,6 @@ function narrowTo(
 interface Given {
   /** Equal for equal ones. */
   readonly id: number;
-  /** How many values they have. */
   readonly values: number;
   /** The size of the page, 0 to 100; undefined if the field is not paginated. */
   readonly size: number | undefined;

@@ -27,12 +27,10 @@ import { keepResult, keptResult, serveApollo } from './route.js';
 export interface GraphqlRouteDeps {
   readonly schema: GraphQLSchema;
   readonly components: Components;
-  /** The deadline of a whole request, in milliseconds. */
   readonly deadlineMs: number;
   /** Whether the header `x-explain: 1` is honored. */
   readonly explains: boolean;
   readonly authentication: Authentication;
-  /** Undefined: no response is cached. */
   readonly responseCache: Pick<ResponseCache, 'finish'> | undefined;
   readonly documentChecks: DocumentChecks;
   /** Undefined: graphql-js executes everything. */
@@ -61,7 +59,6 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
     stringifyResult: keepResult,
     stopOnTerminationSignals: false,
     logger: app.log,
-    /** Of an error that Apollo finds in the request itself. */
     formatError(formatted, error) {
       const masked = format(formatted, error);
       return masked.message.includes('Cross-Site Request Forgery') ? { ...masked, message: forgeryMessage } : masked;

@@ -29,7 +29,6 @@ export function multipartResponse(
   metadata: ResponseMetadata,
   format: (errors: readonly GraphQLError[]) => readonly GraphQLFormattedError[],
 ): PartsSender {
-  /** The member `errors`. */
   const formatted = (found: readonly GraphQLError[] = []) => {
     const all = format(found);
     const { operation } = metadata;

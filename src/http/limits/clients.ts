@@ -175,7 +175,6 @@ export function createClients(deps: ClientsDeps) {
   const restrictions = createRestrictions(deps, endStreams);
   const timer = setInterval(restrictions.follow, followMs).unref();
 
-  /** The tightest restriction of a client by its names. */
   function restrictionOf(own: readonly Name[]): (Restriction & { readonly id: string }) | undefined {
     const found = own.flatMap(({ id }) => {
       const restriction = restrictions.known.get(id);

@@ -119,7 +119,6 @@ function eventLoopDelay() {
   delay.enable();
   let [count, total] = [0, 0];
   return {
-    /** The delay since the last time, in milliseconds. */
     delayMs(): number {
       // Not with `reset`: the first turn after it is not measured, and an overloaded event loop has no other before the next sample.
       const [countBefore, totalBefore] = [count, total];

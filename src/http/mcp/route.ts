@@ -154,7 +154,6 @@ function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch, 
     }
   }
 
-  /** @returns undefined for a tool that does not exist. */
   return async (
     { name, arguments: variables, onProgress }: ToolCall,
     state: RequestState,

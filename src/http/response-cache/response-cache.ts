@@ -66,7 +66,6 @@ function createSender(budget: MemoryBudget) {
   }
 
   return {
-    /** Sends the response of an execution of this request. */
     sendOwn(own: CachedResponse, state: RequestState): MaybePromise<true> {
       claimMemory(own, state);
       return write(own, state);

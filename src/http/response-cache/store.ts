@@ -24,7 +24,6 @@ export type ResponseCacheStore = ReturnType<typeof createResponseCacheStore>;
 interface ResponseCacheStoreDeps {
   /** The bound of the memory tier. */
   readonly bytes: number;
-  /** Undefined: responses are stored in this process only. */
   readonly shared: SharedStore | undefined;
   readonly generations: Generations;
   readonly telemetry: Telemetry;

@@ -6,13 +6,12 @@ import {
   getNamedType,
   isEnumType,
   isInputObjectType,
+  NoDeprecatedCustomRule,
   type OperationDefinitionNode,
   printSchema,
   separateOperations,
-  TypeInfo,
   typeFromAST,
-  visit,
-  visitWithTypeInfo,
+  validate,
 } from 'graphql';
 import { oncePerValue } from '../lib/run.js';
 
@@ -44,29 +43,21 @@ export function createDeprecations(schema: GraphQLSchema) {
   };
 }
 
+/** How a message of graphql-js begins: what is deprecated, and its argument if that is. */
+const deprecatedPart =
+  /^(?:The (?:input )?field|The enum value|Field|Directive) "?([@\w.]+)"?(?: argument "(\w+)")? is deprecated/;
+
+function usesIn(schema: GraphQLSchema, document: DocumentNode): readonly string[] {
+  const errors = validate(schema, document, [NoDeprecatedCustomRule], { maxErrors: Number.POSITIVE_INFINITY });
+  return errors.map(({ message }) => {
+    const [, coordinate = message, argument] = deprecatedPart.exec(message) ?? [];
+    return argument === undefined ? coordinate : `${coordinate}(${argument}:)`;
+  });
+}
+
 const note = (part: Part, coordinate: string, found: Set<string>) => {
   if (part?.deprecationReason != null) found.add(coordinate);
 };
-
-function usesIn(schema: GraphQLSchema, document: DocumentNode): ReadonlySet<string> {
-  const found = new Set<string>();
-  const types = new TypeInfo(schema);
-  const collector = visitWithTypeInfo(types, {
-    Field: ({ name }) => note(types.getFieldDef(), `${types.getParentType()}.${name.value}`, found),
-    Argument({ name }) {
-      const directive = types.getDirective();
-      const place = directive ? `@${directive.name}` : `${types.getParentType()}.${types.getFieldDef()?.name}`;
-      note(types.getArgument(), `${place}(${name.value}:)`, found);
-    },
-    ObjectField({ name }) {
-      const type = getNamedType(types.getParentInputType());
-      note(isInputObjectType(type) ? type.getFields()[name.value] : null, `${type}.${name.value}`, found);
-    },
-    EnumValue: ({ value }) => note(types.getEnumValue(), `${getNamedType(types.getInputType())}.${value}`, found),
-  });
-  visit(document, collector);
-  return found;
-}
 
 function addUses(value: unknown, type: GraphQLInputType, found: Set<string>): void {
   if (Array.isArray(value)) {

@@ -112,12 +112,10 @@ const validText = /^@?[\w.:+/ -]{1,64}$/;
  * names. Undefined where they name none, or one with invalid characters.
  */
 export function clientAppOf(headers: Readonly<Record<string, unknown>>): ClientApp | undefined {
-  const read = (what: 'name' | 'version') => {
-    const text = headers[`graphql-client-${what}`] ?? headers[`apollographql-client-${what}`];
-    return typeof text === 'string' && validText.test(text) ? text : undefined;
-  };
-  const name = read('name');
-  return name === undefined ? undefined : { name, version: read('version') };
+  const read = (text: unknown) => (typeof text === 'string' && validText.test(text) ? text : undefined);
+  const name = read(headers['graphql-client-name'] ?? headers['apollographql-client-name']);
+  const version = headers['graphql-client-version'] ?? headers['apollographql-client-version'];
+  return name === undefined ? undefined : { name, version: read(version) };
 }
 
 const hostAndPort = /^(\[[\da-f:.]+\]|[\w.-]{1,253})(?::(\d{1,5}))?$/i;
@@ -189,30 +187,30 @@ export function createOperationNames(
     fixed = namesOf(documents.current);
     for (const name of before) if (!fixed.has(name)) forget(name);
   });
-  const recentNames = createRecentLabels(forget);
-  const recentClients = createRecentLabels(forgetClient);
   const isAccepted = ({ scope }: OperationInfo) => scope !== undefined && accepted.has(scope);
+  const recentNames = createRecentLabels(forget, isAccepted);
+  const recentClients = createRecentLabels(forgetClient, isAccepted);
   return {
     /** The label for an ended operation: its name, or `other` where the name is not known. */
     labelOf(operation: OperationInfo): string {
-      const { name, outcome } = operation;
+      const { name } = operation;
       if (name === undefined) return 'none';
       if (name === 'unnamed') return name;
       if (fixed.size > 0) return fixed.has(name) ? name : 'other';
-      return recentNames(name, outcome === 'ok', isAccepted(operation));
+      return recentNames(name, operation);
     },
     /** The label for the client's program: its name and version, `other` where they are not known, `none` where it has no name. */
     clientLabelOf(operation: OperationInfo): string {
-      const { app, outcome } = operation;
+      const { app } = operation;
       if (app === undefined) return 'none';
       const label = app.version === undefined ? app.name : `${app.name}/${app.version}`;
-      return recentClients(label, outcome === 'ok', isAccepted(operation));
+      return recentClients(label, operation);
     },
   };
 }
 
 /** Returns a label itself if it is one of the known ones, else `other`. */
-function createRecentLabels(forget: (label: string) => void) {
+function createRecentLabels(forget: (label: string) => void, isAccepted: (operation: OperationInfo) => boolean) {
   const labels = new LRUCache<string, true>({
     ...{ max: maxNames, ttl: keptForMs, ttlResolution: 0, perf: Date },
     // One that was not used for a day stays until another needs its place.
@@ -220,12 +218,13 @@ function createRecentLabels(forget: (label: string) => void) {
     dispose: (_, label) => forget(label),
   });
 
-  return (label: string, isSuccess: boolean, isAccepted: boolean): string => {
+  return (label: string, operation: OperationInfo): string => {
+    const isSuccess = operation.outcome === 'ok';
     if (labels.get(label)) {
       if (isSuccess) labels.set(label, true);
       return label;
     }
-    if (!isSuccess || !isAccepted || reserved.has(label)) return 'other';
+    if (!isSuccess || !isAccepted(operation) || reserved.has(label)) return 'other';
     if (labels.size === maxNames) labels.purgeStale();
     if (labels.size === maxNames) return 'other';
     labels.set(ownText(label), true);

@@ -35,9 +35,10 @@ export class ByteBudget {
   take(client: string | undefined, bytes: number): boolean {
     const max = this.#max;
     const held = this.held + bytes;
-    const own = this.#heldBy.get(client) ?? 0;
-    const share = shareOf(max, this.#heldBy.size, own);
-    if (held > max && (own + bytes > share || held > max * (1 + maxBeyond))) return false;
+    if (held > max) {
+      const own = this.#heldBy.get(client) ?? 0;
+      if (own + bytes > shareOf(max, this.#heldBy.size, own) || held > max * (1 + maxBeyond)) return false;
+    }
     this.giveBack(client, -bytes);
     return true;
   }

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { constants, createBrotliCompress, createGzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { Generations } from '../../data/cache/generations.js';
+import type { Generation, Generations } from '../../data/cache/generations.js';
 import { hashedKey, type ScopedKey } from '../../data/cache/keys.js';
 import { createRedisGuard, maxQuickBytes, replacingOtherType } from '../../data/redis.js';
 import type { SharedStore } from '../../data/shared-store.js';
@@ -50,10 +50,11 @@ export function createResponseCacheStore({ bytes, shared, generations, telemetry
     // One from before the clock was set back would stay for too long.
     if (leftMs <= 0 || leftMs > response.keptMs) return false;
     if (response.generations.length === 0) return true;
-    const current = response.generations.map(([tag]) => generations.current(tag));
-    return Promise.all(current).then(all =>
-      response.generations.every(([, token], index) => all[index]?.state === 'settled' && all[index].token === token),
-    );
+    const isCurrent = (all: readonly (Generation | undefined)[]) =>
+      response.generations.every(([, token], index) => all[index]?.state === 'settled' && all[index].token === token);
+    const known = response.generations.map(([tag]) => generations.known(tag));
+    if (!known.includes(undefined)) return isCurrent(known);
+    return Promise.all(response.generations.map(([tag]) => generations.current(tag))).then(isCurrent);
   }
 
   async function fromRedis(key: ScopedKey, { redis, signer, namespace }: SharedStore) {

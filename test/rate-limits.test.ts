@@ -425,13 +425,12 @@ describe.each(redisPlaces)('over %s', (name, startPlace) => {
     expect(told.length).toBeLessThan(98);
   });
 
-  /** Accepts each key but those that somebody made up. */
+  /** Accepts each key but those that somebody made up, which it refuses with the status in them, or 401. */
   const guardedWire = () =>
-    fakeWire(({ headers }) =>
-      headers['x-api-key']?.startsWith('made-up')
-        ? { status: 401, body: { success: false } }
-        : { body: { id: 1, name: 'One' } },
-    );
+    fakeWire(({ headers }) => {
+      const [isMadeUp, status] = /^made-up-?(\d+)?/.exec(headers['x-api-key'] ?? '') ?? [];
+      return isMadeUp ? { status: Number(status ?? 401), body: { success: false } } : { body: { id: 1, name: 'One' } };
+    });
   const market = '{ market(id: 1) { name } }';
 
   test('two gateways count one client together, and neither address nor credential is in Redis in clear', async () => {
@@ -460,7 +459,9 @@ describe.each(redisPlaces)('over %s', (name, startPlace) => {
       const query = `subscription { ${subscription} }`;
       await overSse(gateway.url, { query }, headers('made-up')).ended;
     }
-    await gateway.query('mutation { publishMarket(marketId: 1) { marketId } }', {}, headers('made-up-other'));
+    for (const key of ['made-up-403', 'made-up-500', 'made-up-503', 'made-up-302', 'made-up-200'])
+      await gateway.query('mutation { publishMarket(input: { marketId: 1 }) { marketId } }', {}, headers(key));
+    expect(calls.filter(({ method }) => method === 'POST')).toHaveLength(5);
     expect(calls.length).toBeGreaterThan(5);
     expect((await keysLike('*', own)).filter(key => !key.startsWith('mig:rate:address'))).toEqual([]);
   });

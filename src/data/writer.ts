@@ -74,14 +74,16 @@ export async function sendWrite<T>(deps: WriterDeps, auth: RequestAuth, write: W
 
 /**
  * Makes what is cached under a tag unusable until the write ends. A write that the service would refuse does so only with its effect: anyone can make up a
- * credential, and keep others from the cache with it. @returns ends the write. Never rejects.
+ * credential, and keep others from the cache with it. An unknown effect, also without a reply, counts only with an accepted credential: after the first
+ * write of another one, what is cached stays for its lifetime. @returns ends the write. Never rejects.
  */
 async function beginWrite({ cache, acceptedScopes }: WriterDeps, scope: Scope, tag: string) {
   const begin = () => cache.generations.begin(tag);
   const begun = acceptedScopes.mayWrite(scope, tag) ? await begin() : undefined;
   return async (effect: WriteEffect) => {
-    acceptedScopes.countWrite(scope, tag, effect !== 'none');
-    const endOf = begun ?? (effect === 'none' ? undefined : await begin());
+    if (effect !== 'unknown') acceptedScopes.countWrite(scope, tag, effect === 'done');
+    const counts = effect === 'done' || (effect === 'unknown' && acceptedScopes.has(scope));
+    const endOf = begun ?? (counts ? await begin() : undefined);
     await endOf?.(effect);
   };
 }

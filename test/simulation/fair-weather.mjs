@@ -32,8 +32,9 @@ export const rulesOfFairWeather = {
       const isUnsettled = call =>
         call.version &&
         call.path.includes(`/${variables.market}/`) &&
-        fleet.had(/gatewayIsKilled/, call.at, call.at + 1_000) &&
-        (!isKnown(fleet, call) || fleet.had(/redis/, call.at - 10_000, call.at));
+        (fleet.had(/gatewayIsKilled/, call.at, call.at + 1_000)
+          ? !isKnown(fleet, call) || fleet.had(/redis/, call.at - 10_000, call.at)
+          : !isKnown(fleet, call) && call.acceptedAt === undefined);
       const isQuiet = at >= fleet.quietUntil;
       if (isQuiet ? calls.some(isUnsettled) : isOfMarket || !fleet.isFair(at, end)) continue;
       const account = accounts.get(name);
@@ -103,11 +104,11 @@ export const shown = ({ id, kind, document, variables, gateway, at, end, status,
   return { id, kind, document, variables, gateway, at, end, status, error, text: text.slice(0, 500) };
 };
 
-/** Whether a gateway, as it runs now, called for this credential a second before. */
-export const isKnown = ({ taken, service }, { account, gateway, at }) => {
+/** Whether a gateway, as it runs now, knew a second before that the service accepts this credential. */
+export const isKnown = ({ taken, service }, { secret, gateway, at }) => {
   const ends = taken.filter(step => /gateway(IsKilled|Restarts)/.test(step.do) && step.at < at);
   const startedAt = ends.at(-1)?.at ?? 0;
   return service.calls.some(
-    call => call.account === account && call.gateway === gateway && call.at > startedAt && call.at < at - 1_000,
+    call => call.secret === secret && call.gateway === gateway && call.at > startedAt && call.acceptedAt < at - 1_000,
   );
 };

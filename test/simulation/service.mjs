@@ -287,7 +287,8 @@ export function startService(seed, note) {
     const gateway = request.socket.peer?.host.name;
     const credentials = ['x-api-key', 'cookie', 'authorization'].filter(name => name in given);
     const requestId = given['x-request-id'];
-    const call = { at: now(), method, path, account: account?.name, credentials, requestId, gateway, body };
+    const secret = credentials.map(name => given[name]).join();
+    const call = { at: now(), method, path, account: account?.name, credentials, secret, requestId, gateway, body };
     calls.push(call);
     note({ call: [call.method, call.path, call.account, call.gateway] });
     const trouble = host.random() < (service.trouble?.share ?? 0) ? service.trouble.kind : undefined;
@@ -309,6 +310,7 @@ export function startService(seed, note) {
     if (trouble === 'error') return send(response, 500, { success: false, errorCode: 'INTERNAL_SERVER_ERROR' });
     if (trouble === 'html') return send(response, 200, '<html>Maintenance</html>', { 'content-type': 'text/html' });
     await sleep(1 + host.random() * 20);
+    if (trouble !== 'cut' && status === 200 && !response.destroyed) call.acceptedAt = now();
     if (trouble !== 'cut') return send(response, status, json, headers);
     response.writeHead(status, { 'content-type': 'application/json', 'content-length': json.length });
     response.write(json.slice(0, json.length / 2), () => setTimeout(() => request.socket.destroy(), 5));

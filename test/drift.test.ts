@@ -574,6 +574,12 @@ const neverSuccess: readonly (readonly [string, WireReply])[] = [
   ['a refusal that is wrapped', { body: { data: { success: false } } }],
   ['a refusal as text', { body: { success: 'false' } }],
   ['an error of JSend', { body: { status: 'error', message: 'No' } }],
+  ['an error in capitals', { body: { status: 'ERROR', message: 'No' } }],
+  ['a failure in another word', { body: { status: 'failed' } }],
+  ['a failure in capitals', { body: { data: { status: 'FAILURE', reason: 'No' } } }],
+  ['a refusal in its status', { body: { status: 'UNAUTHORISED', message: 'No' } }],
+  ['a refusal in its code', { body: { code: 'NOT_FOUND', message: 'No' } }],
+  ['a refusal in its error', { body: { error: { code: 'FORBIDDEN', message: 'No' } } }],
   ['a status of its own', { body: { statusCode: 500, title: 'No' } }],
   ['a problem (RFC 9457)', { body: { type: 'about:blank', title: 'No', status: 503, detail: 'No' } }],
   ['a fault of a gateway', { body: { fault: { faultstring: 'No' } } }],
@@ -677,6 +683,12 @@ describe('a write', () => {
 });
 
 const saysWhy = new Set(['the code of an error', 'a status of its own', 'a problem (RFC 9457)']);
+const refusals: Readonly<Record<string, string>> = {
+  'a refusal': 'FORBIDDEN',
+  'a refusal in its status': 'UNAUTHENTICATED',
+  'a refusal in its code': 'NOT_FOUND',
+  'a refusal in its error': 'FORBIDDEN',
+};
 
 test.each([...neverSuccess, ...notDocumented])('a read whose answer is no success (%s) fails', async (kind, reply) => {
   const fields = [
@@ -697,9 +709,18 @@ test.each([...neverSuccess, ...notDocumented])('a read whose answer is no succes
   await over(reply);
   for (const field of fields) {
     const { errors } = await gateway.query(`{ ${field} }`, {}, { 'x-api-key': 'k' });
-    const code = kind === 'a refusal' ? 'FORBIDDEN' : saysWhy.has(kind) ? 'UPSTREAM_UNAVAILABLE' : undefined;
-    expect([field, codesOf(errors)]).toEqual([field, [code ?? 'UPSTREAM_INVALID_RESPONSE']]);
+    const code = refusals[kind] ?? (saysWhy.has(kind) ? 'UPSTREAM_UNAVAILABLE' : 'UPSTREAM_INVALID_RESPONSE');
+    expect([field, codesOf(errors)]).toEqual([field, [code]]);
   }
+});
+
+test('a market or a list of jobs whose own status is "failed" is read', async () => {
+  service = fakeWire(({ path }) => ({
+    body: path.endsWith('/jobs') ? { status: 'FAILED', data: [{ jobId: 7 }] } : { id: 1, name: 'M', status: 'failed' },
+  }));
+  gateway = await startGateway({ wire: service.wire });
+  const { data, errors } = await gateway.query('{ market(id: 1) { name jobs { id } } }');
+  expect([errors, data]).toEqual([undefined, { market: { name: 'M', jobs: [{ id: '7' }] } }]);
 });
 
 test.each<readonly [string, WireReply]>([
@@ -714,7 +735,7 @@ test.each<readonly [string, WireReply]>([
     const seams = { log: { write: (line: string) => void lines.push(line) } };
     gateway = await startGateway({ wire: service.wire, env: { LOG_LEVEL: 'warn' }, seams });
     await gateway.query('{ market(id: 1) { name } }', {}, { 'x-api-key': 'k' });
-    const isRefusal = kind === 'a refusal';
+    const isRefusal = kind in refusals;
     const broken = await counted(gateway.url, 'gateway_upstream_call_seconds_count', { status: 'none' });
     const unreadable = await counted(gateway.url, 'gateway_upstream_unreadable_total');
     expect(broken + unreadable).toBe(isRefusal ? 0 : service.calls.length);

@@ -186,9 +186,13 @@ function valuesIn(text: string, values: readonly string[]): readonly string[] {
 const maxProblemBytes = 64 * 1024;
 const problemBounds = { text: maxProblemBytes, number: 1_024, items: 1_000, members: 1_000, levels: 16 };
 
-/** The status of an error that a body has, whatever that of its reply: some servers in front of a service answer everything with 200. */
-export function statedStatus({ statusCode, status, code }: Problem): number | null {
-  const stated = Number(statusCode ?? status ?? code);
+/**
+ * The status of an error that a body has as a number or by its name, whatever that of its reply: some servers in front of a service answer everything
+ * with 200.
+ */
+export function statedStatus({ statusCode, status, code, error }: Problem): number | null {
+  const name = [status, code, error, Object(error).code].find(name => statusByErrorCode.has(name as string));
+  const stated = statusByErrorCode.get(name as string) ?? Number(statusCode ?? status ?? code);
   return stated >= 400 && stated <= 599 ? stated : null;
 }
 

@@ -75,18 +75,21 @@ export function parseReply(text: BoundedJson): unknown {
 export function contentOf(text: BoundedJson, reply: Reply, request: UpstreamRequest): unknown {
   const body = parseReply(text);
   const content = unwrapped(body);
-  if (saysThatItFailed(body)) throw errorOfProblem({ ...Object(body) }, reply, request);
-  if (content !== body && saysThatItFailed(content)) throw errorOfProblem({ ...Object(content) }, reply, request);
+  for (const part of new Set([body, content])) {
+    if (saysThatItFailed(part, request)) throw errorOfProblem({ ...Object(part) }, reply, request);
+  }
   if (request.record !== undefined) checkNames(request.record, body, content);
   return body;
 }
 
-/** As the service says it, or a server in front of it. */
-function saysThatItFailed(body: unknown): boolean {
+/** As the service says it, or a server in front of it. What a read finds of a market or of its jobs may have the status "failed" itself. */
+function saysThatItFailed(body: unknown, { safe }: UpstreamRequest): boolean {
   const problem = (body ?? {}) as Readonly<Record<string, unknown>>;
   const { success, ok, status, errorCode, error, errorMessage, errors, fault } = problem;
   const isEmpty = errors == null || Object.keys(Object(errors)).length === 0;
-  const isFailure = isNo(success) || isNo(ok) || status === 'error' || status === 'fail';
+  const isFound = safe && (problem.id !== undefined || Array.isArray(problem.data));
+  const hasFailed = !isFound && typeof status === 'string' && /^(?:error|fail|failed|failure)$/i.test(status);
+  const isFailure = isNo(success) || isNo(ok) || status === 'error' || status === 'fail' || hasFailed;
   return (
     isFailure || Boolean(errorCode || error || errorMessage || fault) || !isEmpty || statedStatus(problem) !== null
   );

@@ -238,7 +238,7 @@ export class Watches {
     // Another gateway may know the secret that opens it.
     if (watch === undefined) return this.#deps.store.release(id);
     // Nothing more is read for it.
-    if (this.#blocks(watch)) return this.#deps.store.remove(id);
+    if (this.#blocks(watch) || (await this.#deps.hasEnded(watch.credential))) return this.#deps.store.remove(id);
     const controller = new AbortController();
     const before = this.#running.get(id)?.ended;
     const atEnd = setTimeout(() => controller.abort(), watch.until - timeNow()).unref();
@@ -318,6 +318,7 @@ export class Watches {
     const key = this.#teamNow(watch);
     try {
       const { send } = await this.#deps.prepare(key, watch.endpoint, 'registration', watch.credential);
+      if (await this.#deps.hasEnded(watch.credential)) throw new Unauthenticated('The session has ended');
       // That may have taken long.
       this.#teamNow(watch);
       return await send(delivery);

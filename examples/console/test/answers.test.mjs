@@ -62,8 +62,9 @@ async function answer(t, operation, change) {
     if (operationName !== operation) return route.fallback();
     const response = await route.fetch();
     const changed = await change(await response.json(), variables);
-    if (changed.status) await route.fulfill(changed);
-    else await route.fulfill({ contentType: 'application/json', body: JSON.stringify(changed) });
+    const fulfilled = changed.status ? changed : { contentType: 'application/json', body: JSON.stringify(changed) };
+    // The page may not wait for it any more.
+    await route.fulfill(fulfilled).catch(() => {});
   };
   await page.route('**/graphql', onRoute);
   t.after(() => page.unroute('**/graphql', onRoute));
@@ -404,4 +405,121 @@ check('a job that ended at once took 0 s', async t => {
   changeData(({ jobProgress }) => jobProgress && { jobProgress: { ...jobProgress, finished: false, jobs: [job] } });
   await page.goto(`${on.origin}/markets/4`);
   await page.getByText('100 % · 0 s').waitFor();
+});
+
+check('jobs that the service does not list yet are followed, too', async t => {
+  t.after(keepMessages);
+  changeData(
+    ({ jobProgress }) => jobProgress && { jobProgress: { ...jobProgress, finished: false, jobs: [], unlisted: ['7'] } },
+  );
+  await page.goto(`${on.origin}/markets/4`);
+  await page.getByRole('region', { name: 'Progress' }).getByText('Estimating the time').waitFor();
+  await page.goto(`${on.origin}/discover?market=4`);
+  await page.getByText('Estimating the time').waitFor();
+  assert.equal(await page.getByText('No discovery has run').count(), 0);
+});
+
+check('after a sign-in, no update from before hides a newer version', async t => {
+  t.after(() => on.sandbox.forget());
+  await openMonitor();
+  const { _id } = post('The first version');
+  await page.getByRole('button', { name: 'The first version' }).waitFor();
+  on.sandbox.touchEvent(_id, { title: 'The second version' });
+  await page.getByRole('button', { name: 'The second version' }).waitFor();
+  on.sandbox.tell({ path: /./, status: 401 });
+  await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
+  on.sandbox.touchEvent(_id, { title: 'The third version' });
+  on.sandbox.forget();
+  await on.fillSignIn();
+  await page.getByRole('button', { name: 'The third version' }).waitFor();
+});
+
+const withEndpoint = t =>
+  answer(t, 'Endpoints', ({ data }) => ({
+    data: {
+      viewer: { ...data.viewer, canManageExportEndpoints: true },
+      exportEndpoints: [
+        {
+          __typename: 'ExportEndpoint',
+          nodeId: 'test',
+          name: 'test',
+          url: 'https://test',
+          description: '',
+          headerNames: [],
+        },
+      ],
+    },
+  }));
+
+check('a secret is made once, and no way leads past it unasked', async t => {
+  await withEndpoint(t);
+  const { promise, release } = held(t);
+  await answer(t, 'RotateSecret', () =>
+    promise.then(() => ({
+      data: { rotateExportEndpointSecret: { __typename: 'ExportEndpointSecret', signingSecret: 'whsec_test' } },
+    })),
+  );
+  await page.goto(`${on.origin}/markets`);
+  await page.getByRole('link', { name: 'Exports' }).click();
+  await page.getByRole('button', { name: 'New secret' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'New secret' }).click();
+  for (const name of ['New secret', 'Delete'])
+    assert.equal(await page.getByRole('button', { name }).isDisabled(), true);
+  release();
+  const secret = page.getByText('whsec_test');
+  await secret.waitFor();
+  for (const leave of [
+    () => page.evaluate(() => history.back()),
+    async () => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('option', { name: /^Monitor/ }).click();
+    },
+  ]) {
+    const asked = page.waitForEvent('dialog').then(question => question.dismiss());
+    await leave();
+    await asked;
+    await page.waitForTimeout(300);
+    assert.equal(await secret.count(), 1);
+  }
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await page.getByRole('link', { name: 'Markets', exact: true }).click();
+  await page.getByRole('heading', { name: 'Markets', level: 1 }).waitFor();
+});
+
+check('"Send again" is sent once, and its failure neither hides the last result nor outlives the next', async t => {
+  await withEndpoint(t);
+  await answerExports(t, unknownExport());
+  const ending = { __typename: 'ExportFailed', exportId: 'test' };
+  await answer(t, 'TestEndpoint', () => ({ data: { testExportEndpoint: ending } }));
+  const { promise, release } = held(t);
+  await answer(t, 'Retry', () => promise.then(() => ({ data: { retryExport: null }, errors: [unavailable] })));
+  await page.goto(`${on.origin}/exports`);
+  const test = page.getByRole('button', { name: 'Test', exact: true });
+  await test.click();
+  const again = page.getByRole('button', { name: 'Send again' });
+  await again.click();
+  assert.equal(await again.isDisabled(), true);
+  release();
+  const alert = page.getByRole('alert').getByText('does not respond');
+  await alert.waitFor();
+  assert.equal(await again.isVisible(), true);
+  await test.click();
+  await alert.waitFor({ state: 'hidden' });
+});
+
+check('a market whose publication has begun offers it no second time', async t => {
+  t.after(keepMessages);
+  await page.goto(`${on.origin}/markets/4`);
+  const publish = page.getByRole('button', { name: 'Publish' });
+  await publish.click();
+  // What the service says of its jobs is late.
+  relay = message => (JSON.parse(message).payload?.data?.jobProgress ? '{"type":"pong"}' : message);
+  const published = page.waitForResponse(
+    response => response.request().postDataJSON?.()?.operationName === 'Publish' && response.ok(),
+  );
+  await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click();
+  await published;
+  await page.waitForTimeout(300);
+  await page.getByRole('heading', { name: 'The market is being published' }).waitFor();
+  assert.equal(await publish.count(), 0);
 });

@@ -104,7 +104,9 @@ function Discovery({ id, started }: { id: string; started: Started | undefined }
         {market.name}, market {id}
       </h2>
       {alreadyRunning && <p>A discovery was running already. Your criteria were not used; this is its progress.</p>}
-      {jobs.state?.jobs.length === 0 && <p>No discovery has run for this market. Ask a question to begin one.</p>}
+      {jobs.state && !jobs.isRunning && !jobs.state.finished && (
+        <p>No discovery has run for this market. Ask a question to begin one.</p>
+      )}
       <Jobs {...jobs} />
       {jobs.state?.finished && (
         <p role="status">

@@ -8,7 +8,7 @@ import styles from './Discover.module.css';
 const JobProgressDocument = graphql(`
   subscription JobProgress($marketId: ID!, $phase: JobPhase!) {
     jobProgress(marketId: $marketId, phase: $phase) {
-      finished estimatedEndAt
+      finished estimatedEndAt unlisted
       jobs { nodeId id workflowName completion startTime endTime }
     }
   }
@@ -22,23 +22,25 @@ const TASKS: Readonly<Record<string, string>> = {
   web_traffic: 'Measure web traffic',
 };
 
-/** The jobs of a market, as they proceed. `onFinished` is called when all of them have ended. */
-export function useJobs(marketId: string, phase: JobPhase, onFinished: () => void) {
-  const { data, error, restart } = useSubscription(JobProgressDocument, {
+/** The jobs of a market, as they proceed. `onFinished` is called when all of them have ended. @param isBeginning new ones are to be followed afterwards. */
+export function useJobs(marketId: string, phase: JobPhase, onFinished: () => void, isBeginning = false) {
+  const { data, error } = useSubscription(JobProgressDocument, {
     variables: { marketId, phase },
+    skip: isBeginning,
     onData({ data: { data } }) {
       if (data?.jobProgress?.finished) onFinished();
     },
   });
   const state = data?.jobProgress ?? undefined;
-  const isRunning = state !== undefined && state.jobs.length > 0 && !state.finished;
-  return { state, isRunning, isKnown: state !== undefined || error !== undefined, error, restart };
+  // The service lists a new job late.
+  const isRunning = state !== undefined && !state.finished && state.jobs.length + state.unlisted.length > 0;
+  return { state, isRunning, isKnown: state !== undefined || error !== undefined, error };
 }
 
 /** A line for each job. Nothing if there are none. */
-export function Jobs({ state, error }: Pick<ReturnType<typeof useJobs>, 'state' | 'error'>) {
+export function Jobs({ state, isRunning, error }: ReturnType<typeof useJobs>) {
   const isLive = useConnection() === 'live';
-  const now = useNow(state?.finished === false);
+  const now = useNow(isRunning);
   const remaining = state?.estimatedEndAt && Date.parse(state.estimatedEndAt) - now;
   return (
     <div className="stack">
@@ -57,7 +59,7 @@ export function Jobs({ state, error }: Pick<ReturnType<typeof useJobs>, 'state' 
           );
         })}
       </ul>
-      {state && !state.finished && state.jobs.length > 0 && (
+      {isRunning && (
         <small role="status">
           {isLive ? (remaining ? `About ${formatSpan(remaining)} left` : 'Estimating the time') : 'Reconnecting'}
         </small>

@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from '@apollo/client/react';
-import { Link } from '@tanstack/react-router';
+import { Link, useBlocker } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
 import { Button, ConfirmButton, CopyButton, Modal, Problems, Skeleton } from '../ui';
@@ -25,19 +25,26 @@ const DeleteDocument = graphql(`
   }
 `);
 
-export function Endpoints({ isTesting, onTest }: { isTesting: boolean; onTest: (endpoint: string) => void }) {
+export function Endpoints({ isSending, onTest }: { isSending: boolean; onTest: (endpoint: string) => void }) {
   const { data, error, loading, refetch } = useQuery(EndpointsDocument);
   const [registering, setRegistering] = useState(false);
   const [secret, setSecret] = useState<string>();
   const [rotate, rotating] = useMutation(RotateDocument);
   const [remove, removing] = useMutation(DeleteDocument);
+  const isChanging = rotating.loading || removing.loading;
   const isAdmin = data?.viewer?.canManageExportEndpoints ?? false;
+  useBlocker({
+    disabled: secret === undefined,
+    shouldBlockFn: () => !confirm('The secret is not shown again. Leave without it?'),
+  });
 
   const makeSecret = async (name: string) => {
+    removing.reset();
     const { data } = await rotate({ variables: { name } });
     setSecret(data?.rotateExportEndpointSecret?.signingSecret);
   };
   const deleteEndpoint = async (name: string) => {
+    rotating.reset();
     await remove({ variables: { name } });
     await refetch();
   };
@@ -68,17 +75,19 @@ export function Endpoints({ isTesting, onTest }: { isTesting: boolean; onTest: (
               <small>{[url, ...headerNames].join(' with ')}</small>
             </div>
             <div className="row">
-              <Button label="Test" disabled={isTesting} onClick={() => onTest(name)} />
+              <Button label="Test" disabled={isSending} onClick={() => onTest(name)} />
               {isAdmin && (
                 <>
                   <ConfirmButton
                     label="New secret"
+                    disabled={isChanging}
                     title={`New secret for ${name}?`}
                     text="For 24 hours, exports are signed with both the old and the new secret. After that, the old one is not valid."
                     onConfirm={() => makeSecret(name)}
                   />
                   <ConfirmButton
                     label="Delete"
+                    disabled={isChanging}
                     title={`Delete ${name}?`}
                     text="Nothing more can be sent to it."
                     onConfirm={() => deleteEndpoint(name)}

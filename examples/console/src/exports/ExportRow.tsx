@@ -48,12 +48,13 @@ interface ExportRowProps {
   readonly export: FragmentType<ExportRowFragment>;
   /** The user has just sent it: what became of it is shown at once. */
   readonly justSent?: boolean;
+  readonly isSending?: boolean;
   /** Sends the export again. Left out: no button. */
   readonly onRetry?: (id: string) => void;
 }
 
 /** One export: what was sent, its result, and each call to the endpoint. */
-export function ExportRow({ export: from, justSent = false, onRetry }: ExportRowProps) {
+export function ExportRow({ export: from, justSent = false, isSending, onRetry }: ExportRowProps) {
   const { data, complete } = useFragment({ fragment: ExportRowDocument, from });
   useSubscription(ExportProgressDocument, {
     variables: { id: data.id ?? '' },
@@ -111,7 +112,7 @@ export function ExportRow({ export: from, justSent = false, onRetry }: ExportRow
         ))}
       </ol>
       {retriedBy && <small>It was sent again.</small>}
-      {canRetry && onRetry && <Button label="Send again" onClick={() => onRetry(id)} />}
+      {canRetry && onRetry && <Button label="Send again" disabled={isSending} onClick={() => onRetry(id)} />}
     </details>
   );
 }

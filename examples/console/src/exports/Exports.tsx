@@ -38,21 +38,29 @@ export function Exports() {
   if (sent && sent.endpoint !== endpoint) setSent(undefined);
   const [test, testing] = useMutation(TestDocument);
   const [retry, retrying] = useMutation(RetryDocument);
+  const isSending = testing.loading || retrying.loading;
   const { data, error, loading, fetchMore, refetch } = useQuery(ExportsDocument, {
     variables: { filter: { endpoint } },
     // A market sends exports, too.
     fetchPolicy: 'cache-and-network',
     // While an export is being sent, the list shows it as soon as it has begun.
-    pollInterval: testing.loading || retrying.loading ? 1_000 : 0,
+    pollInterval: isSending ? 1_000 : 0,
   });
   const next = useNextPage(fetchMore, data?.exports?.pageInfo);
   const show = (ending: { exportId: string } | null | undefined) => {
-    setSent(ending ? { exportId: ending.exportId, endpoint } : undefined);
+    if (ending) setSent({ exportId: ending.exportId, endpoint });
     void refetch();
   };
-  const sendTest = (endpoint: string) =>
-    test({ variables: { endpoint } }).then(({ data }) => show(data?.testExportEndpoint));
-  const sendAgain = (id: string) => retry({ variables: { id } }).then(({ data }) => show(data?.retryExport));
+  const sendTest = async (endpoint: string) => {
+    retrying.reset();
+    const { data } = await test({ variables: { endpoint } });
+    show(data?.testExportEndpoint);
+  };
+  const sendAgain = async (id: string) => {
+    testing.reset();
+    const { data } = await retry({ variables: { id } });
+    show(data?.retryExport);
+  };
 
   return (
     <div className="stack">
@@ -63,7 +71,7 @@ export function Exports() {
         </p>
       ) : (
         <>
-          <Endpoints isTesting={testing.loading} onTest={sendTest} />
+          <Endpoints isSending={isSending} onTest={sendTest} />
           <section className="stack" aria-label="Exports">
             <div className="row">
               <h2>
@@ -76,7 +84,13 @@ export function Exports() {
             <Problems error={error} retry={refetch} />
             {loading && !data && <Skeleton lines={6} />}
             {data?.exports?.edges.map(({ node }) => (
-              <ExportRow key={node.id} export={node} justSent={node.id === sent?.exportId} onRetry={sendAgain} />
+              <ExportRow
+                key={node.id}
+                export={node}
+                justSent={node.id === sent?.exportId}
+                isSending={isSending}
+                onRetry={sendAgain}
+              />
             ))}
             {data?.exports?.totalCount === 0 && (
               <p className="empty">

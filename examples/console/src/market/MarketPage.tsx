@@ -65,10 +65,11 @@ export function MarketPage() {
 /** What a market needs next. Its jobs know, also after a reload: nothing can be decided while one is running. When they have ended, it has changed. */
 function Unpublished({ id, companyCount, onEnd }: { id: string; companyCount: number | null; onEnd: () => void }) {
   const discovery = useJobs(id, 'DISCOVERY', onEnd);
-  const publication = useJobs(id, 'PUBLISH', onEnd);
   const [publish, publishing] = useMutation(PublishDocument, { variables: { marketId: id } });
+  const publication = useJobs(id, 'PUBLISH', onEnd, publishing.loading);
   const running = [publication, discovery].find(({ isRunning }) => isRunning);
-  if (running || publishing.loading) {
+  const hasBegun = publishing.data?.publishMarket && !publication.isKnown;
+  if (running || publishing.loading || hasBegun) {
     return (
       <section className="panel stack" aria-label="Progress">
         <h2>{running === discovery ? 'Companies are being found' : 'The market is being published'}</h2>
@@ -104,11 +105,7 @@ function Unpublished({ id, companyCount, onEnd }: { id: string; companyCount: nu
             className="primary"
             title="Publish this market?"
             text={`This takes some minutes. ${formatCompanies(companyCount)} were found. The market gets those that the review has included. Those that it has excluded, and those that nobody has reviewed, are left out. How many these are, the service tells only afterwards.`}
-            onConfirm={async () => {
-              const { data } = await publish();
-              // There are new jobs to follow.
-              if (data?.publishMarket) publication.restart();
-            }}
+            onConfirm={() => publish()}
           />
         </div>
         <Problems error={publishing.error} />

@@ -42,11 +42,21 @@ export function Feed({ total, onUpdate }: FeedProps) {
   /** New versions of events that were there before, by id. */
   const [updated, setUpdated] = useState<ReadonlyMap<string, Row>>(new Map());
 
+  const cursor = data?.events?.updatesCursor;
+  const [lastCursor, setLastCursor] = useState(cursor);
+  // A list that was read again has all that came before it, in its newest version.
+  if (cursor && cursor !== lastCursor) {
+    setLastCursor(cursor);
+    setArrived([]);
+    setWaiting([]);
+    setUpdated(new Map());
+  }
+
   const listed = data?.events?.edges.map(({ node }) => node) ?? [];
   const rows = withoutRepeats([...arrived, ...listed]).map(row => updated.get(row.id) ?? row);
   const added = withoutRepeats(waiting).filter(({ id }) => !rows.some(row => row.id === id));
 
-  useEventUpdates(updatesFilter(search), data?.events?.updatesCursor, {
+  useEventUpdates(updatesFilter(search), cursor, {
     // Several events can arrive before the page is rendered again.
     onEvent(event, kind) {
       onUpdate();
@@ -62,10 +72,6 @@ export function Feed({ total, onUpdate }: FeedProps) {
     },
     onGap() {
       onUpdate();
-      // They may be older than what is read now.
-      setArrived([]);
-      setWaiting([]);
-      setUpdated(new Map());
       void refetch();
     },
   });

@@ -67,7 +67,7 @@ export function Watches({ search, onClose }: { search: EventSearch; onClose: () 
                 {lastDelivery ? resultOf(lastDelivery.status) : 'Nothing was sent yet.'}{' '}
                 {lastDelivery && <Time at={lastDelivery.at} />}
               </small>
-              <Button label="Stop" onClick={() => end(id)} />
+              <Button label="Stop" disabled={stopping.loading} onClick={() => end(id)} />
             </li>
           );
         })}

@@ -143,12 +143,11 @@ function createLoaders(components: Components, auth: RequestAuth) {
     companies: createCompaniesLoaders({ read }, auth.scope),
     markets: createMarketsLoaders({ read }),
   });
-  const newest: Reader['read'] = wanted => (reader.wasCalled(wanted) ? reader.read(wanted) : reader.readAgain(wanted));
   return {
     ...ofMarkets(reader.read),
     events: createEventsLoaders(reader, components.events, auth.credential, components.eventStatisticsLimit),
     discovery: createDiscoveryLoaders(reader),
-    /** Those that read from the service, past the cache, what this operation has not read from it. */
-    newest: () => ofMarkets(newest),
+    /** Those that read from the service, past the cache, and each thing once. */
+    newest: () => ofMarkets(reader.readAgain),
   };
 }

@@ -484,6 +484,13 @@ describe('an export', () => {
     receivedCall?.body.data.map(({ domain }: Company) => domain);
   const byScore = (list: readonly Company[]) => list.toSorted((one, other) => other.score - one.score);
 
+  /** Lets what is cached become older. */
+  function pass(milliseconds: number) {
+    const now = performance.now.bind(performance);
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + milliseconds);
+    cleanups.push(() => clock.mockRestore());
+  }
+
   test('is a POST with the fixed headers, those of the endpoint, and the body from the specification', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(`${endpoint.url}/in/?a=1`, { headers: [{ name: 'Authorization', value: 'Basic abc' }] });
@@ -519,13 +526,11 @@ describe('an export', () => {
     await alone();
     const endpoint = await startRegistered(thanks);
     await gateway.query('{ market(id: 2) { name companies { totalCount } } }', {}, admin);
-    const now = performance.now.bind(performance);
-    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + 9 * 60_000);
-    cleanups.push(() => clock.mockRestore());
+    pass(9 * 60_000);
     sandbox.tell({ path, status: 500 });
     const { errors } = await send();
     expect(errors?.[0]).toMatchObject({
-      message: 'The service failed, and what is cached is old; nothing was sent',
+      message: 'The service failed',
       extensions: { code: 'UPSTREAM_UNAVAILABLE', retryable: true },
     });
     expect(endpoint.received).toEqual([]);
@@ -684,6 +689,10 @@ describe('an export', () => {
     // The endpoint would get a market without a name.
     sandbox.tell({ path: '/stage/dev/markets/2', status: 200, body: '{"id":2}' });
     expect(fault(await sendAll({ marketId: '2' }, member))).toBe('UPSTREAM_INVALID_RESPONSE');
+    sandbox.tell({ path: '/v2/markets/2/companies', status: 404 });
+    expect((await sendAll({ marketId: '2' }, member)).errors?.[0].message).toMatch(
+      /^The market is not published, does/,
+    );
     expect(endpoint.received).toEqual([]);
   });
 
@@ -702,22 +711,49 @@ describe('an export', () => {
     sandbox.calls.clear();
   }
 
-  test('of a market that was published after it was cached is delivered with its companies of now, with one call more for each', async () => {
+  test.each([
+    ['while its record is cached', async () => {}],
+    ['when its record is cached no longer', async () => pass(61_000)],
+    [
+      'when its record was read anew',
+      async () => {
+        pass(61_000);
+        await gateway.query('{ market(id: 1) { reviewStatus } }', {}, admin);
+        sandbox.calls.clear();
+      },
+    ],
+  ])(
+    'of a market that was published after it was cached goes with its companies of now to both endpoints, with one call for each: %s',
+    async (_, wait) => {
+      await alone();
+      const endpoint = await startRegistered(thanks);
+      await register(endpoint.url, { name: 'other' });
+      await cacheUnderReview();
+      await wait();
+      const mutation = `mutation ($one: ExportMarketToEndpointInput!, $two: ExportMarketToEndpointInput!) {
+        one: exportMarketToEndpoint(input: $one) { __typename } two: exportMarketToEndpoint(input: $two) { __typename } }`;
+      const variables = { one: order({ marketId: '1' }), two: order({ marketId: '1', endpoint: 'other' }) };
+      const { data } = await gateway.query(mutation, variables, admin);
+      expect(data).toEqual({ one: { __typename: 'ExportDelivered' }, two: { __typename: 'ExportDelivered' } });
+      const totals = endpoint.received.map(({ body }) => body.meta.totalItems);
+      expect(totals).toEqual([companies.length, companies.length]);
+      expect([sandbox.calls.count(/dev\/markets/), sandbox.calls.count(/companies/)]).toEqual([1, 1]);
+    },
+  );
+
+  test('to a CSV file is of the companies of now', async () => {
     await alone();
-    const endpoint = await startRegistered(thanks);
     await cacheUnderReview();
-    expect((await sendAll({}, admin)).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
-    expect(endpoint.received[0]?.body.meta.totalItems).toBe(companies.length);
-    expect([sandbox.calls.count(/dev\/markets/), sandbox.calls.count(/companies/)]).toEqual([1, 1]);
+    const csv = 'mutation { exportMarketCsv(input: { marketId: 1, companies: { matching: {} } }) { selected } }';
+    const { data } = await gateway.query(csv, {}, admin);
+    expect(data.exportMarketCsv.selected).toBe(companies.length);
   });
 
   test('of a market that was under review is refused as unavailable while the service fails', async () => {
     await alone();
     await startRegistered(thanks);
     await cacheUnderReview();
-    const now = performance.now.bind(performance);
-    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + 61_000);
-    cleanups.push(() => clock.mockRestore());
+    pass(61_000);
     sandbox.tell({ path: recordPath, status: 500 });
     expect(fault(await sendAll({}, admin))).toBe('UPSTREAM_UNAVAILABLE');
   });

@@ -306,7 +306,11 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
     /** The value past everything that is cached, once for each read. @throws GatewayError */
     readAgain<T>(read: Read<T>): Promise<T> {
       const key = keyOf(read);
-      const again = readAgain.get(key) ?? readUncached(deps, read, auth);
+      const again =
+        readAgain.get(key) ??
+        readUncached(deps, read, auth).catch(error => {
+          throw readError(read, error);
+        });
       readAgain.set(key, again);
       return again.then(({ value }) => value as T);
     },

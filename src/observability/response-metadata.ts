@@ -1,6 +1,5 @@
 // What is found out about a response while it is made.
 import type { IncomingHttpHeaders } from 'node:http';
-import { UpstreamUnavailable } from '../errors.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { newOperationInfo, type OperationInfo } from './operation-info.js';
 
@@ -80,11 +79,6 @@ export class ResponseMetadata {
   /** The response holds something that must be read again for each request. */
   forbidCaching(): void {
     this.cacheableUntil = 0;
-  }
-
-  /** What was read is about to be sent on as it is now. @throws UpstreamUnavailable if any of it is stale */
-  forbidStale(): void {
-    if (this.stale) throw new UpstreamUnavailable('The service failed, and what is cached is old; nothing was sent');
   }
 }
 

@@ -20,15 +20,14 @@ export const companiesResolvers: Resolvers = {
     esg: ({ id }, _, { loaders }) => loaders.companies.esg(id),
   },
   Mutation: {
-    async exportMarketCsv(_, { input: { marketId: market, companies } }, { loaders, writer, metadata }) {
+    async exportMarketCsv(_, { input: { marketId: market, companies } }, { loaders, writer }) {
       const id = marketId(market, 'input.marketId');
       const selected = () =>
-        namedIfRejected('input.marketId', loaders.companies.selected(id, companies, 'input.companies'));
+        namedIfRejected('input.marketId', loaders.newest().companies.selected(id, companies, 'input.companies'));
       const domains =
         companies.domains == null
           ? (await selected()).map(({ domain }) => domain)
           : selectedDomains(companies.domains, 'input.companies');
-      metadata.forbidStale();
       return { downloadLink: await writer.write(exportCsvWrite(id, domains)), selected: domains.length };
     },
   },

@@ -166,33 +166,24 @@ const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string
   idempotencyKey == null ? null : checkedName(idempotencyKey, 'input.idempotencyKey');
 
 /**
- * The body of an export (docs/upstream-api.md: Outbound request body), from the market and the companies as they are now.
- * @param loaders with those of the cache first: what it has may be from before the end of a publication.
- * @throws Conflict for a market that is not published; as `forbidStale` does
+ * The body of an export (docs/upstream-api.md: Outbound request body), from the market and the companies as they are now: what is cached may be from
+ * before a publication. @throws Conflict for a market that is not published
  */
-async function payload(
-  context: Context,
-  id: string,
-  selection: CompanySelection,
-  loaders: ReturnType<Context['loaders']['newest']> = context.loaders,
-): Promise<Payload> {
+async function payload({ loaders }: Context, id: string, selection: CompanySelection): Promise<Payload> {
+  const { companies, markets } = loaders.newest();
   // The companies first, so that an invalid selection is refused before the first upstream call. The service has none of a market that is not published.
-  const [companies, market] = await Promise.allSettled([
-    loaders.companies.exported(id, selection, 'input.companies'),
-    loaders.markets.record(id),
+  const [exported, market] = await Promise.allSettled([
+    companies.exported(id, selection, 'input.companies'),
+    markets.record(id),
   ]);
   if (market.status === 'rejected') throw market.reason;
   const { name, reviewStatus } = market.value;
-  if (reviewStatus !== null && reviewStatus !== 'PUBLISHED') {
-    if (loaders === context.loaders) return payload(context, id, selection, context.loaders.newest());
-    context.metadata.forbidStale();
+  if (reviewStatus !== null && reviewStatus !== 'PUBLISHED')
     throw new Conflict('Only a published market can be exported');
-  }
-  if (companies.status === 'rejected') throw companies.reason;
-  context.metadata.forbidStale();
+  if (exported.status === 'rejected') throw exported.reason;
   if (name === null)
     throw new UpstreamInvalidResponse('The service sent no name of the market, which an export must have');
-  const { selected, data } = companies.value;
+  const { selected, data } = exported.value;
   const body = { meta: { totalItems: selected }, market: { id: Number(id), name }, data };
   return { body: JSON.stringify(body), selected, sent: data.length };
 }

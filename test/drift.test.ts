@@ -714,6 +714,13 @@ test.each([...neverSuccess, ...notDocumented])('a read whose answer is no succes
   }
 });
 
+test('ESG data whose status is an object that has no value is read', async () => {
+  const esg = { status: { toString: 1, valueOf: 1 }, code: { toString: 1, valueOf: 1 }, score: 7 };
+  await over({ body: esg });
+  const { data, errors } = await gateway.query('{ market(id: 1) { esg } }');
+  expect([errors, data]).toEqual([undefined, { market: { esg } }]);
+});
+
 test('a market or a list of jobs whose own status is "failed" is read', async () => {
   service = fakeWire(({ path }) => ({
     body: path.endsWith('/jobs') ? { status: 'FAILED', data: [{ jobId: 7 }] } : { id: 1, name: 'M', status: 'failed' },

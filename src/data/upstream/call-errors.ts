@@ -192,7 +192,8 @@ const problemBounds = { text: maxProblemBytes, number: 1_024, items: 1_000, memb
  */
 export function statedStatus({ statusCode, status, code, error }: Problem): number | null {
   const name = [status, code, error, Object(error).code].find(name => statusByErrorCode.has(name as string));
-  const stated = statusByErrorCode.get(name as string) ?? Number(statusCode ?? status ?? code);
+  const given = statusCode ?? status ?? code;
+  const stated = statusByErrorCode.get(name as string) ?? (typeof given === 'object' ? 0 : Number(given));
   return stated >= 400 && stated <= 599 ? stated : null;
 }
 

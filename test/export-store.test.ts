@@ -321,17 +321,21 @@ describe('the file of the export store', () => {
     expect(await names(await storeAt(path), team)).toEqual(['a', 'b']);
   });
 
-  test('has a change that is not retryable where only the folder could not be synced', async () => {
+  test.each([
+    ['is retryable where the new file could not be synced', 1, true, []],
+    ['is not retryable where only the folder could not be synced', 2, false, ['a']],
+  ])('has a change that %s', async (_, failing, retryable, stored) => {
     const path = await temporaryFolder();
     const store = await storeAt(path);
     const handle = await open(path);
-    const sync = jest.spyOn(Object.getPrototypeOf(handle) as typeof handle, 'sync').mockResolvedValueOnce();
+    const sync = jest.spyOn(Object.getPrototypeOf(handle) as typeof handle, 'sync');
     cleanups.push(() => sync.mockRestore());
     await handle.close();
+    for (let call = 1; call < failing; call += 1) sync.mockResolvedValueOnce();
     sync.mockRejectedValueOnce(Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'fsync' }));
-    const unavailable = { extensions: { code: 'UPSTREAM_UNAVAILABLE', retryable: false } };
+    const unavailable = { extensions: { code: 'UPSTREAM_UNAVAILABLE', retryable } };
     await expect(register(store, team, 'a')).rejects.toMatchObject(unavailable);
-    expect(await names(store, team)).toEqual(['a']);
+    expect(await names(store, team)).toEqual(stored);
   });
 
   test('is written through no link in its place', async () => {
@@ -404,9 +408,11 @@ describe('a change whose reply was lost on its way from Redis', () => {
   async function startWay() {
     const redis = forTest(await startRedis());
     const way = forTest(await startNetwork(() => redis.port));
-    const store = signed(createRedisStore(await redisAt(way.url.replace('http', 'redis')), silentTelemetry));
+    const client = await redisAt(way.url.replace('http', 'redis'));
+    const store = signed(createRedisStore(client, silentTelemetry));
+    const other = signed(createRedisStore(await redisAt(redis.url), silentTelemetry));
     await register(store, team, 'first');
-    return { way, store };
+    return { way, client, store, other };
   }
 
   test('has succeeded', async () => {
@@ -414,6 +420,30 @@ describe('a change whose reply was lost on its way from Redis', () => {
     way.loseReplyTo(changed);
     expect(await register(store, team, 'second')).toBe('second');
     expect(await names(store, team)).toEqual(['first', 'second']);
+  });
+
+  test('has succeeded, also where another gateway has changed the team since', async () => {
+    const { way, client, store, other } = await startWay();
+    const hget = client.hget.bind(client);
+    jest.spyOn(client, 'hget').mockImplementationOnce(async (...command) => {
+      await register(other, team, 'third');
+      return hget(...command);
+    });
+    way.loseReplyTo(changed);
+    expect(await register(store, team, 'second')).toBe('second');
+    expect(await names(store, team)).toEqual(['first', 'second', 'third']);
+  });
+
+  test('has succeeded, also where a Cluster sends it again after another change', async () => {
+    const { client, store, other } = await startWay();
+    const evaluate = client.eval.bind(client) as (...command: unknown[]) => Promise<unknown>;
+    jest.spyOn(client, 'eval').mockImplementationOnce(async (...command: unknown[]) => {
+      await evaluate(...command);
+      await register(other, team, 'third');
+      return evaluate(...command);
+    });
+    expect(await register(store, team, 'second')).toBe('second');
+    expect(await names(store, team)).toEqual(['first', 'second', 'third']);
   });
 
   test('is not retryable where Redis does not say what it has', async () => {

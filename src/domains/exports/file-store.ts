@@ -60,14 +60,12 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
     return result;
   }
 
-  function unavailable(error: NodeJS.ErrnoException): never {
+  function unavailable(error: NodeJS.ErrnoException & { readonly isMade?: true }): never {
     const isDamaged = error instanceof ConfigurationError;
     if (error.syscall === undefined && !isDamaged) throw error;
     const damage = 'exports.json cannot be read; exports are refused until it is repaired or moved away';
     telemetry.stored(isDamaged ? damage : failureInWords(error, 'exports are refused until it is writable again'));
-    // The last of all, after which the change is there.
-    const mayBeThere = error.syscall === 'fsync';
-    throw new UpstreamUnavailable('The export store is not available', undefined, !mayBeThere);
+    throw new UpstreamUnavailable('The export store is not available', undefined, !error.isMade);
   }
 
   return {
@@ -156,8 +154,10 @@ async function replace(folder: string, file: string, text: string): Promise<stri
   const directory = await open(folder, 'r');
   try {
     await rename(newFile, file);
-    // The rename is durable only once the folder is synced.
-    await directory.sync();
+    // The rename is durable only once the folder is synced. If that fails, the change is made.
+    await directory.sync().catch(error => {
+      throw Object.assign(error, { isMade: true });
+    });
   } finally {
     await directory.close();
   }

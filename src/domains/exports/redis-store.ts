@@ -1,5 +1,5 @@
 // The endpoints and exports of teams in Redis, one key for each team.
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { z } from 'zod';
@@ -13,10 +13,12 @@ import {
 import { UpstreamUnavailable } from '../../errors.js';
 import { sealsIn, type TextStore } from './team-store.js';
 
-/** Replaces the state of a team if its version is still the one that was read. */
+/** Replaces the state of a team if its version is still the one that was read. The last 50 changes are known by their names: a Cluster may send one again. */
 const replaceScript = `
+local changes = redis.call('HGET', KEYS[1], 'changes') or ''
+if string.find(changes, ARGV[4], 1, true) then return 1 end
 if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'version', ARGV[1] + 1, 'state', ARGV[2], 'seals', ARGV[3])
+redis.call('HSET', KEYS[1], 'version', ARGV[1] + 1, 'state', ARGV[2], 'seals', ARGV[3], 'changes', string.sub(ARGV[4] .. changes, 1, 50 * 36))
 return 1`;
 
 const teamsKey = 'mig:exports:with-seals';
@@ -68,25 +70,22 @@ export function createRedisStore(redis: RedisClient, telemetry: RedisTelemetry):
       return [...found];
     },
     async change(key, change) {
-      let last: ReturnType<typeof change> | undefined;
       for (let tries = 1; tries <= maxTries; tries++) {
         const [version, before] = await attempt('HMGET', () => redis.hmget(key, 'version', 'state'));
-        // Where a reply is lost, a Cluster sends the command again.
-        if (last !== undefined && last.value === before) return last.result;
-        last = change(before ?? undefined);
-        const { value, result } = last;
+        const { value, result } = change(before ?? undefined);
         if (value === undefined) return result;
         // Before the state is replaced, so that no team is ever missing from the set.
         await attempt('SADD', () => replacingOtherType(redis, teamsKey, () => redis.sadd(teamsKey, key)));
-        const values = [version ?? '0', value, JSON.stringify(sealsIn(value))];
+        const name = randomUUID();
+        const values = [version ?? '0', value, JSON.stringify(sealsIn(value)), name];
         const replace = () => redis.eval(replaceScript, 1, key, ...values);
-        const stored = async () => {
+        const changes = async () => {
           await firstContact(redis);
-          return attempt('HGET', () => redis.hget(key, 'state'), false);
+          return attempt('HGET', () => redis.hget(key, 'changes'), false);
         };
         const replaced = await attempt('EVAL', replace).catch(async error => {
           // Perhaps only the reply was lost. Twice, because a connection that is gone may still look as if it were there.
-          if ((await stored().catch(stored)) !== value) throw error;
+          if (!(await changes().catch(changes))?.includes(name)) throw error;
           return 1;
         });
         if (replaced === 1) return result;

@@ -1461,6 +1461,18 @@ describe('an endpoint that takes nothing', () => {
     expect(await (await fetch(`${other.url}/metrics`)).text()).toMatch(/^gateway_endpoint_failing_seconds\{.*\} 0$/m);
   });
 
+  test.each([
+    ['changed', () => update({ url: 'http://127.0.0.1:9/new' })],
+    ['deleted', () => gateway.query(deleteMutation, { name: crm }, admin)],
+  ])('is no alert where it was %s during the last call', async (_, change) => {
+    await startRegistered(async response => {
+      await change();
+      response.writeHead(302).end();
+    });
+    expect((await send()).data.exportMarketToEndpoint.__typename).toBe('ExportFailed');
+    expect(await counted(gateway.url, 'gateway_endpoint_failing_seconds')).toBe(0);
+  });
+
   test('begins anew with another address, and is not to blame where it was changed meanwhile', async () => {
     const endpoint = await startEndpoint(async response => {
       if (endpoint.received.length > 4) await update({ description: 'Ours', url: `${endpoint.url}/new` });

@@ -82,6 +82,7 @@ async function startReceiver() {
     const body = await text(request);
     const call = { headers: request.headers, text: body, body: JSON.parse(body) };
     received.push(call);
+    await state.meanwhile();
     if (state.status === 0) return;
     if (state.status < 300) taken.push(call);
     response.writeHead(state.status).end();
@@ -90,6 +91,8 @@ async function startReceiver() {
   const state = {
     /** 0: it does not answer. */
     status: 200,
+    /** Before it answers. */
+    meanwhile: (): Promise<unknown> => Promise.resolve(),
     received,
     taken,
     server,
@@ -300,6 +303,18 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
     await until(async () => (await watches(on())).length === 0);
     sandbox.reset();
     expect(receiver.received).toEqual([]);
+  });
+
+  test('raises no alert for an endpoint that is deleted while it is called', async () => {
+    await register(on(), 'short');
+    await watch(on(), { endpoint: 'short' });
+    receiver.status = 503;
+    receiver.meanwhile = () => on().query(remove('short'), {}, admin);
+    sandbox.publishEvent({ title: 'Refused' });
+    await until(async () => (await watches(on())).length === 0);
+    receiver.meanwhile = () => Promise.resolve();
+    expect(receiver.received).toHaveLength(1);
+    expect(await counted(on().url, 'gateway_endpoint_failing_seconds')).toBe(0);
   });
 
   test('a watch that is stopped while it is renewed does not come back', async () => {

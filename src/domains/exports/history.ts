@@ -67,7 +67,7 @@ export const recordAttempt = (
 /**
  * Records how an export ended, and whether its endpoint took it.
  * @param report is told if that was not possible in time. It is tried on.
- * @returns whether it is recorded.
+ * @returns whether its endpoint is still as it was; undefined if that is not recorded.
  */
 export async function recordEnd(
   store: TeamStore,
@@ -75,20 +75,20 @@ export async function recordEnd(
   { id, attempts, outcome, startedAt, finishedAt }: EndedExport,
   endpoint: Endpoint,
   report: (error: unknown) => void,
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   const end = { attempts, outcome: storedOutcome(outcome), finishedAt };
   const failedAt = outcome.kind === 'FAILED' ? startedAt : null;
   const record = () =>
     recordRetry.execute(() =>
       store.change(team, state => ({
         value: withProgress(withTaken(state, endpoint, failedAt), id, end),
-        result: true,
+        result: sameEndpoint(state, endpoint) !== undefined,
       })),
     );
   return record().catch(error => {
     report(error);
     recordLater.execute(record).catch(report);
-    return false;
+    return undefined;
   });
 }
 

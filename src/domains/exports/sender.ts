@@ -22,7 +22,7 @@ import { type ExportUser, resolvedUrl, sessionUser } from './endpoint.js';
 import { recordAttempt, recordEnd, recordStart } from './history.js';
 import { type Endpoint, type ExportAttempt, type ExportRecord, statusOf, type TeamState } from './model.js';
 import { type EndpointSeals, type OpenedEndpoint, signatureHeaders } from './signing.js';
-import { earlierExport, endpointNamed, exportToRetry, retriedArgument, withTaken } from './team-state.js';
+import { earlierExport, endpointNamed, exportToRetry, retriedArgument, sameEndpoint, withTaken } from './team-state.js';
 import type { TeamStore } from './team-store.js';
 
 /** An export to start: what is recorded of it, its user, and the span of the operation, below which its attempts are. */
@@ -125,12 +125,15 @@ export class Sender {
       const { status, fault } = await attemptOnce({ ...call, url }, signed, guard);
       const isTaken = status !== null && status >= 200 && status <= 299;
       const failedAt = isTaken ? null : iso(timeNow());
-      this.#tell(team, endpoint, url, failedAt, [{ status, fault }]);
+      const isNew = isTaken !== (endpoint.failingSince === null);
       // The log has the fault of a store that does not take it.
-      if (isTaken !== (endpoint.failingSince === null))
-        await store
-          .change(team, state => ({ value: withTaken(state, endpoint, failedAt), result: undefined }))
-          .catch(() => {});
+      const isSame = await store
+        .change(team, state => ({
+          value: isNew ? withTaken(state, endpoint, failedAt) : undefined,
+          result: sameEndpoint(state, endpoint) !== undefined,
+        }))
+        .catch(() => true);
+      if (isSame) this.#tell(team, endpoint, url, failedAt, [{ status, fault }]);
       return { status, isTaken };
     };
     return { registration: endpoint.registration, send };
@@ -231,9 +234,10 @@ export class Sender {
       const delivery = await deliver(call, guard, begin);
       const ended = { ...record, ...delivery, finishedAt: iso(timeNow()) };
       const { kind } = ended.outcome;
-      if (ended.outcome !== endpointChanged)
+      const isSame = await recordEnd(store, team, ended, first, report);
+      if (isSame !== undefined) known = kind;
+      if (isSame ?? ended.outcome !== endpointChanged)
         this.#tell(team, first, call.url, kind === 'FAILED' ? record.startedAt : null, ended.attempts);
-      if (await recordEnd(store, team, ended, first, report)) known = kind;
       return ended;
     } finally {
       telemetry.exported(known);

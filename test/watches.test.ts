@@ -510,6 +510,7 @@ function watchesWith(parts: Partial<ConstructorParameters<typeof Watches>[0]>, i
     credential,
     all,
     list: () => all.list(auth),
+    stop: (id: string) => all.stop(auth, id),
     begin: (name = 'first') => all.begin(auth, { kind: 'events', query: { name } }, 'hook', null),
   };
 }
@@ -559,25 +560,28 @@ const oneChange = async function* (auth: RequestAuth) {
 
 test('a watch waits while its credential follows too many other things, and then goes on', async () => {
   let isFull = true;
-  let refusals = 0;
+  const refusedAt: number[] = [];
   const { begin, list } = watchesWith({
     follow: () =>
       async function* (auth) {
         if (isFull) {
-          refusals += 1;
+          refusedAt.push(performance.now());
           throw new RateLimited('More than 1000 different subscriptions with this credential');
         }
         yield* oneChange(auth);
       },
   });
   await begin();
-  await until(() => refusals > 1);
+  await until(() => refusedAt.length === 3);
   isFull = false;
+  const [, second = 0, third = 0] = refusedAt;
+  // Longer each time.
+  expect(third - second).toBeGreaterThan(1_900);
   await until(async () => (await list())[0]?.lastDelivery?.status === 200);
 });
 
-test.each(['was blocked', 'signed out'])(
-  'a delivery does not begin if its client %s while it was prepared',
+test.each(['its client was blocked', 'its client signed out', 'it was stopped'])(
+  'a delivery does not begin if %s while it was prepared',
   async how => {
     let isPrepared = false;
     let sent = 0;
@@ -588,34 +592,88 @@ test.each(['was blocked', 'signed out'])(
         return { status: 200, isTaken: true };
       },
     };
-    const { begin, list } = watchesWith(
+    const { all, begin, list, stop } = watchesWith(
       {
         follow: () => oneChange,
         async prepare(_team, _endpoint, by) {
           isPrepared = by === 'registration';
+          if (isPrepared && how === 'it was stopped') await stop((await list())[0]?.id ?? '');
           return prepared;
         },
-        hasEnded: async () => isPrepared && how === 'signed out',
+        hasEnded: async () => isPrepared && how === 'its client signed out',
       },
-      () => isPrepared && how === 'was blocked',
+      () => isPrepared && how === 'its client was blocked',
     );
     await begin();
     await until(async () => (await list()).length === 0);
+    await all.close();
     expect(sent).toBe(0);
   },
 );
 
-test('a watch of which its client learns nothing, because the store failed, does not go on', async () => {
+test('a watch of which its client learns nothing, because the store failed, does not go on, even if the store fails longer', async () => {
   const local = localWatchStore();
-  let failures = 0;
-  const leases = async () => {
-    failures += 1;
-    if (failures === 1) throw new UpstreamUnavailable('The store of watches is not available');
-    return local.leases();
+  let followed = 0;
+  const failing = new Set(['the list', 'the removal']);
+  const unlessFailing = <T>(what: string, then: T): T => {
+    if (failing.delete(what)) throw new UpstreamUnavailable(`Not available: ${what}`);
+    return then;
   };
-  const { begin, list } = watchesWith({ store: { ...local, leases } });
-  await expect(begin()).rejects.toThrow(UpstreamUnavailable);
-  expect(await list()).toEqual([]);
+  const { begin, list } = watchesWith({
+    store: {
+      ...local,
+      leases: async () => unlessFailing('the list', local).leases(),
+      remove: async (...watch) => unlessFailing('the removal', local).remove(...watch),
+    },
+    follow: () => auth => {
+      followed += 1;
+      return nothingUntilEnd(auth);
+    },
+  });
+  await expect(begin()).rejects.toThrow('Not available: the list');
+  await until(async () => (await list()).length === 0);
+  expect({ followed, failing: [...failing] }).toEqual({ followed: 0, failing: [] });
+});
+
+test('a watch goes on whose lease another gateway has renewed before the one that this gateway knows has ended', async () => {
+  const store = localWatchStore();
+  const reported: unknown[] = [];
+  const { begin, list } = watchesWith({
+    store,
+    follow: () => oneChange,
+    async prepare(_team, _endpoint, by) {
+      const [[id = ''] = []] = await store.leases();
+      const before = await store.get(id);
+      if (by === 'registration' && before !== undefined && reported.length === 0) {
+        await store.put({ ...before, lease: 'renewed', until: before.until + leaseMs }, before.lease);
+        setClock(before.until + 1, performance.now());
+      }
+      return { registration: 'r', send: async () => ({ status: 200, isTaken: true }) };
+    },
+    report: error => reported.push(error),
+  });
+  await begin();
+  await until(() => reported.length === 1);
+  setClock(Date.now(), performance.now());
+  expect(await list()).toHaveLength(1);
+  await until(async () => (await list())[0]?.lastDelivery?.status === 200);
+});
+
+test('a watch whose renewal the store has taken only in part is not begun again and again', async () => {
+  const local = localWatchStore();
+  const leases = async () =>
+    new Map([...(await local.leases())].map(([id, watch]) => [id, { ...watch, lease: 'former' }]));
+  const followed: string[] = [];
+  const { begin } = watchesWith({
+    store: { ...local, leases },
+    follow: subject => auth => {
+      followed.push(JSON.stringify(subject));
+      return nothingUntilEnd(auth);
+    },
+  });
+  // Each looks at all.
+  for (const name of ['first', 'second', 'third']) await begin(name);
+  expect(new Set(followed).size).toBe(followed.length);
 });
 
 test('a watch outlives a new secret of the gateways, and one whose clock is ahead', async () => {

@@ -18,7 +18,8 @@ export interface WatchStore {
   get(id: string): Promise<Watch | undefined>;
   /** @param lease stores it only if it still has this lease. @returns whether it is stored. */
   put(watch: Watch, lease?: string): Promise<boolean>;
-  remove(id: string): Promise<void>;
+  /** @param lease removes it only if it still has this lease. */
+  remove(id: string, lease?: string): Promise<void>;
   /** Whether this process may serve a watch. It must ask again within `lockMs`. */
   lock(id: string): Promise<boolean>;
   /** Lets another process serve it at once, if this one still has the lock. */
@@ -43,17 +44,18 @@ export function localWatchStore(): WatchStore {
       if (isKept) watches.set(watch.id, watch);
       return isKept;
     },
-    async remove(id) {
-      watches.delete(id);
+    async remove(id, lease) {
+      if (lease === undefined || watches.get(id)?.lease === lease) watches.delete(id);
     },
     lock: async () => true,
     async release() {},
   };
 }
 
-/** Stores a watch if it still has the lease. It ends with it. */
-const putScript = `
+/** Stores a watch, or removes it if nothing is given to store, where it still has the lease. It ends with it. */
+const changeScript = `
 if ARGV[1] ~= '' and redis.call('HGET', KEYS[1], 'lease') ~= ARGV[1] then return 0 end
+if not ARGV[2] then redis.call('UNLINK', KEYS[1]) return 1 end
 redis.call('HSET', KEYS[1], 'lease', ARGV[2], 'sealed', ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1`;
@@ -110,7 +112,7 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
       const content: Sealed = { for: keyOf(id), json: JSON.stringify(watch), secret: watch.credential.secret.reveal() };
       const sealed = await sealer.seal(content, leftMs);
       const values = [before, lease, sealed, leftMs];
-      const stored = await runOn(keyOf(id))('EVAL', () => redis.eval(putScript, 1, keyOf(id), ...values));
+      const stored = await runOn(keyOf(id))('EVAL', () => redis.eval(changeScript, 1, keyOf(id), ...values));
       if (stored !== 1) return false;
       // Before others know of it: who has begun it knows that nothing was missed.
       if (before === '') await this.lock(id);
@@ -118,9 +120,9 @@ export function redisWatchStore({ redis, namespace, telemetry }: SharedStore, se
         await runOnIndex('HSET', () => redis.hset(indexKey, id, `${team} ${owner} ${lease} ${until}`));
       return true;
     },
-    async remove(id) {
-      await runOnIndex('HDEL', () => redis.hdel(indexKey, id));
-      await runOn(keyOf(id))('UNLINK', () => redis.unlink(keyOf(id)));
+    async remove(id, lease = '') {
+      const removed = await runOn(keyOf(id))('EVAL', () => redis.eval(changeScript, 1, keyOf(id), lease));
+      if (removed === 1) await runOnIndex('HDEL', () => redis.hdel(indexKey, id));
     },
     async lock(id) {
       if (await runOn(keyOf(id))('EXISTS', () => redis.exists(keyOf(id))))

@@ -53,6 +53,8 @@ interface WatchesDeps {
 
 interface Running {
   readonly watch: Watch;
+  /** By which it was found. That of the watch is another one where the store failed while it was renewed. */
+  readonly foundLease: string;
   readonly controller: AbortController;
   readonly ended: Promise<void>;
 }
@@ -73,6 +75,8 @@ export class Watches {
   #isBlocked: IsBlocked = () => true;
   #timer: NodeJS.Timeout | undefined;
   readonly #process = randomUUID();
+  /** What may be stored, although its client does not know that it has begun. */
+  readonly #unknown = new Set<string>();
   #looking = Promise.resolve();
   /** Whether the latest look has not begun, and so sees all that is stored by now. */
   #willLook = false;
@@ -105,8 +109,8 @@ export class Watches {
       const ofTeam = [...(await store.leases()).values()].filter(({ team }) => team === client.team);
       if (ofTeam.length > maxOfTeam) throw new RateLimited(`A team can have at most ${maxOfTeam} watches at a time`);
     } catch (error) {
-      // Its client does not know that it has begun.
-      await store.remove(id);
+      this.#unknown.add(id);
+      await this.#look();
       throw error;
     }
     await this.#look();
@@ -209,19 +213,20 @@ export class Watches {
     this.#looking = this.#looking
       .then(async () => {
         this.#willLook = false;
+        for (const id of this.#unknown) await this.#deps.store.remove(id).then(() => this.#unknown.delete(id));
         const leases = await this.#deps.store.leases();
-        for (const [id, { watch }] of this.#running)
-          if (leases.get(id)?.lease !== watch.lease || this.#blocks(watch)) this.#leave(id);
-        await Promise.allSettled([...leases.keys()].map(id => this.#lookAt(id)));
+        for (const [id, { watch, foundLease }] of this.#running)
+          if (leases.get(id)?.lease !== foundLease || this.#blocks(watch)) this.#leave(id);
+        await Promise.allSettled([...leases].map(([id, { lease }]) => this.#lookAt(id, lease)));
       })
       // What is served goes on while the store is away.
       .catch(() => {});
     return this.#looking;
   }
 
-  async #lookAt(id: string): Promise<void> {
+  async #lookAt(id: string, foundLease: string): Promise<void> {
     if (!(await this.#deps.store.lock(id))) this.#leave(id);
-    else if (this.#running.get(id)?.controller.signal.aborted !== false) await this.#serve(id);
+    else if (this.#running.get(id)?.controller.signal.aborted !== false) await this.#serve(id, foundLease);
   }
 
   /** Whether an operator has blocked the client of a watch. */
@@ -233,7 +238,7 @@ export class Watches {
     this.#running.get(id)?.controller.abort();
   }
 
-  async #serve(id: string): Promise<void> {
+  async #serve(id: string, foundLease: string): Promise<void> {
     const watch = await this.#deps.store.get(id);
     // Another gateway may know the secret that opens it.
     if (watch === undefined) return this.#deps.store.release(id);
@@ -253,9 +258,9 @@ export class Watches {
       // Ends what it follows.
       controller.abort();
       if (this.#running.get(id)?.controller === controller) this.#running.delete(id);
-      if (hasEnded) await this.#deps.store.remove(id).catch(this.#deps.report);
+      if (hasEnded) await this.#deps.store.remove(id, watch.lease).catch(this.#deps.report);
     };
-    this.#running.set(id, { watch, controller, ended: serve() });
+    this.#running.set(id, { watch, foundLease, controller, ended: serve() });
   }
 
   /** Sends what is new, until there is no more, or something refuses. */
@@ -271,7 +276,7 @@ export class Watches {
     };
     /** Returns whether the endpoint took it. */
     const deliver = async (delivery: Delivery): Promise<boolean> => {
-      const { status, isTaken } = await this.#send(state, delivery);
+      const { status, isTaken } = await this.#send(state, delivery, signal);
       const lastDelivery = { at: iso(timeNow()), status };
       await save({ lastDelivery, ...(isTaken && { cursor: delivery.cursor, pending: null }) });
       return isTaken;
@@ -283,9 +288,9 @@ export class Watches {
     /** Returns whether there is no more; false as soon as the endpoint does not take something. */
     const sendAll = async (): Promise<boolean> => {
       if (state.pending !== null && !(await deliver(state.pending))) return false;
-      pause = retryMs.first;
       const changes = this.#deps.follow(subject, state.cursor, credential)(auth);
       for await (const { key, cursor, change, ...found } of changes) {
+        pause = retryMs.first;
         const isLate = watch.begunIn !== this.#process || timeNow() > watch.until - leaseMs + promptMs;
         const gap = found.gap || (isLate && change === undefined && state.cursor === null);
         if (change === undefined && !gap) await save({ cursor });
@@ -313,14 +318,15 @@ export class Watches {
     signal.throwIfAborted();
   }
 
-  /** @throws if the lease has ended, the client has left its team, or nothing can be sent to the endpoint any more. */
-  async #send(watch: Watch, delivery: Delivery): Promise<Sent> {
+  /** @throws if the lease or the watch has ended, the client has left its team, or nothing can be sent to the endpoint any more. */
+  async #send(watch: Watch, delivery: Delivery, signal: AbortSignal): Promise<Sent> {
     const key = this.#teamNow(watch);
     try {
       const { send } = await this.#deps.prepare(key, watch.endpoint, 'registration', watch.credential);
       if (await this.#deps.hasEnded(watch.credential)) throw new Unauthenticated('The session has ended');
       // That may have taken long.
       this.#teamNow(watch);
+      signal.throwIfAborted();
       return await send(delivery);
     } catch (error) {
       if (error instanceof UpstreamUnavailable) return { status: null, isTaken: false };

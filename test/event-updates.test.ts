@@ -9,9 +9,15 @@ import type { Watched } from '../src/data/polling/poller.js';
 import { createFeedLimits, eventUpdates } from '../src/domains/events/feed.js';
 import type { Event } from '../src/domains/events/model.js';
 import { follow, type ReadBetween } from '../src/domains/events/tail.js';
-import { type EventUpdate, type FleetTail, updatesAfter } from '../src/domains/events/updates.js';
+import {
+  type EventUpdate,
+  type FleetTail,
+  Follower,
+  missedSince,
+  updatesAfter,
+} from '../src/domains/events/updates.js';
 import { cursorAt, cursorBehind, positionIn, updatesListId } from '../src/domains/events/updates-cursor.js';
-import { BadUserInput, Forbidden, UpstreamUnavailable } from '../src/errors.js';
+import { BadUserInput, Forbidden, RateLimited, UpstreamUnavailable } from '../src/errors.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { collectGarbage } from './support/collect-garbage.js';
@@ -302,11 +308,15 @@ describe('the updates after a position', () => {
         ...(await follow(read, last, base + seconds * 1_000)),
         chain,
       }),
-      /** @param isLeaving whether the client leaves with the first message. */
+      /**
+       * @param isLeaving whether the client leaves with the first message.
+       * @param maxHeld how many events it may have read in its memory.
+       */
       async messages(
         after: string | undefined,
         tails: readonly FleetTail[],
         isLeaving = false,
+        maxHeld = Number.POSITIVE_INFINITY,
       ): Promise<EventUpdate[]> {
         const position = after === undefined ? undefined : positionIn(after, list);
         const states = (async function* () {
@@ -315,7 +325,17 @@ describe('the updates after a position', () => {
         const found: EventUpdate[] = [];
         const leaving = new AbortController();
         const { signal } = leaving;
-        const begin = async () => ({ read, forget() {}, end() {} });
+        let held = 0;
+        const counted: ReadBetween = async (...range) => {
+          const page = await read(...range);
+          held += page.events.length;
+          if (held > maxHeld) throw new RateLimited('This client holds too much memory');
+          return page;
+        };
+        const forget = () => {
+          held = 0;
+        };
+        const begin = async () => ({ read: counted, forget, end() {} });
         for await (const update of updatesAfter(position, states, list, signal, begin)) {
           found.push(update);
           if (isLeaving) leaving.abort();
@@ -395,7 +415,8 @@ describe('the updates after a position', () => {
       service.set(`e${changes}`, 2_501 + changes);
       changes += 1;
     });
-    const messages = await service.messages(start?.cursor, [second]);
+    // No list is counted with the one that was read before.
+    const messages = await service.messages(start?.cursor, [second], false, 375);
     const third = await service.tail(second, 2_510, 'other');
     messages.push(...(await service.messages(messages.at(-1)?.cursor, [third])));
     expect(new Set(idsIn(messages))).toEqual(new Set(ids));
@@ -470,15 +491,20 @@ describe('the updates after a position', () => {
       );
     });
 
-    test.each([400, 500, 1_500])('%d of them hide nothing from a subscription that begins after them', async count => {
+    test.each([400, 500, 1_500])('%d of them hide nothing from a client that begins after them', async count => {
       const service = world();
       setAhead(service, count);
-      const first = await service.tail(undefined, present);
+      const chain = 'aaaaaaaaaaaa';
+      const first = await service.tail(undefined, present, chain);
       service.set('normal', present + 1);
-      const second = await service.tail(first, present + 2);
+      const second = await service.tail(first, present + 2, chain);
       expect(idsIn(await service.messages(undefined, [first, second]))).toContain('normal');
       const [start] = await service.messages(undefined, [first]);
       expect(await service.messages(start?.cursor, [second])).not.toEqual([]);
+      const position = positionIn(start?.cursor ?? '', list);
+      const pulling = new Follower(position, position.tail, missed => missedSince(missed, service.read));
+      const { start: begun, updates } = await pulling.next(second);
+      expect(begun?.gap ?? updates.length > 0).toBe(true);
     });
 
     test('do not outrank what their events become once the clock of the service is right', async () => {

@@ -57,9 +57,11 @@ export function cursorAt({ from, fromHash, seen, tail }: CursorPosition, list: L
   const latest = (Array.isArray(seen) ? seen : [...seen].sort(newestFirst)).slice(0, maxToCursor);
   const [startHash, start] = latest[maxInCursor] ?? [fromHash, from];
   const head = Buffer.alloc(headBytes);
-  head.writeUIntBE(start > timeNow() ? unknownHead : start, 0, timeBytes);
+  const isKnown = start <= timeNow();
+  head.writeUIntBE(isKnown ? start : unknownHead, 0, timeBytes);
   head.write(startHash, timeBytes, 'hex');
-  if (tail !== undefined) {
+  // Behind an unknown one, what continues a tail could not be told from what the client has.
+  if (isKnown && tail !== undefined) {
     head.write(tail.chain, tailAt, 'hex');
     head.writeUIntBE(tail.sent, tailAt + chainBytes, sentBytes);
   }

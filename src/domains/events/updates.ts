@@ -155,12 +155,14 @@ function eventsSince(tail: FleetTail, last: TailPlace): readonly Event[] | undef
   return tail.updates.slice(tail.updates.length - count).map(({ event }) => event);
 }
 
-/** Reads what a client has missed; undefined if that is not known, or too much. */
-export async function missedSince(position: Position, read: ReadBetween): Promise<Found | undefined> {
+/** Reads what a client has missed; undefined if that is not known, or too much. @param forget is called before each read of all. */
+export async function missedSince(position: Position, read: ReadBetween, forget = () => {}) {
   if (position.from > timeNow()) return undefined;
   let events: readonly Event[] = [];
   let missing = Number.NaN;
   for (let reads = 1; ; reads += 1) {
+    // What a list has in common with the one before is kept once.
+    forget();
     const list = await readAll(read, position.from, endFor(timeNow()), maxMissed);
     if (list.isTooLong) return undefined;
     const before = events.length;
@@ -227,7 +229,7 @@ async function untilRead(
 ): Promise<Found | undefined> {
   for (let pause = retryMs.first; ; pause = Math.min(pause * 2, retryMs.max)) {
     try {
-      return await missedSince(position, read);
+      return await missedSince(position, read, forget);
     } catch (error) {
       if (signal.aborted || refusalOf(error) !== undefined) throw error;
       // The limits of the gateway; that of the service has passed soon.

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, get, type Server } from 'node:http';
+import { createServer, request, type Server } from 'node:http';
 import http2 from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -418,6 +418,12 @@ describe('the balancer', () => {
     expect(performance.now() - leftAt).toBeLessThan(1_000);
   });
 
+  interface IngressPath {
+    readonly path: string;
+    readonly pathType: 'Exact' | 'Prefix';
+    readonly backend: { readonly service: { readonly name: string } };
+  }
+
   describe('before gateways that answer nothing', () => {
     const perGateway = Number(/ maxconn (\d+)$/m.exec(readFileSync('docs/operations/haproxy.cfg', 'utf8'))?.[1]);
     let waiting: (() => void)[];
@@ -433,7 +439,7 @@ describe('the balancer', () => {
       });
       const hang = () =>
         createServer(({ url = '', headers: { accept = '' } }, response) => {
-          if (url === '/readyz' || url === '/graphql/stream' || accept.includes('multipart'))
+          if (['/readyz', '/graphql/stream', '/mcp'].includes(url) || accept.includes('multipart'))
             return response.writeHead(isReady ? 200 : 503).end();
           paths.push(url);
           waiting.push(() => response.end());
@@ -453,10 +459,12 @@ describe('the balancer', () => {
     const balancerBefore = async ([one, two]: readonly [string, string], file?: string) =>
       Number(new URL(`http://${await balance(one, two, {}, file)}`).port);
 
-    /** The status of a response. @param from the address of the client. */
-    const statusOf = (path: string, headers: Record<string, string> = {}, from = '127.0.0.1') =>
+    /** The status of a response. @param from the address of the client. @param body makes it a POST. */
+    const statusOf = (path: string, headers: Record<string, string> = {}, from = '127.0.0.1', body?: string) =>
       new Promise<number | undefined>((resolve, reject) => {
-        const sent = get({ host: '127.0.0.1', port, path, headers, localAddress: from, agent: false });
+        const method = body === undefined ? 'GET' : 'POST';
+        const sent = request({ host: '127.0.0.1', port, path, method, headers, localAddress: from, agent: false });
+        sent.end(body);
         sent.on('response', response => resolve(response.resume().statusCode));
         sent.on('upgrade', ({ statusCode }, socket) => {
           socket.destroy();
@@ -465,23 +473,30 @@ describe('the balancer', () => {
         sent.on('error', reject);
       });
 
+    const callOf = (params: object) => JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+    const startsJobs = callOf({ name: 'startDiscovery', _meta: { progressToken: 1 } });
+    const ofAgent = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+
     /** What the ingress controller of HAProxy writes for `entry/ingress.yaml` (its `pkg/route` and `pkg/annotations`), with two pods. */
     function ofIngress(): string {
       const manifests = parseAllDocuments(readFileSync('deploy/kubernetes/entry/ingress.yaml', 'utf8'));
       const all = manifests.map(document => document.toJS());
-      const backends = all
-        .filter(({ kind }) => kind === 'Ingress')
-        .map(({ metadata, spec }) => {
-          const of = (name: string) => metadata.annotations[`haproxy.org/${name}`];
-          const [{ host, http }] = spec.rules;
-          const { name } = http.paths[0].backend.service;
+      const ingresses = all.filter(({ kind }) => kind === 'Ingress');
+      const backends = ingresses.flatMap(({ metadata, spec }) => {
+        const of = (name: string) => metadata.annotations[`haproxy.org/${name}`];
+        const [{ host, http }] = spec.rules;
+        return http.paths.map(({ path, pathType, backend }: IngressPath) => {
+          const { name } = backend.service;
           const service = all.find(one => one.kind === 'Service' && one.metadata.name === name);
-          const acl = service?.metadata.annotations['haproxy.org/route-acl'];
+          const acl = service?.metadata.annotations?.['haproxy.org/route-acl'];
+          const at = `{ var(txn.host) -m str ${host} } { path ${pathType === 'Exact' ? '' : '-m beg '}${path} }`;
           const maxconn = of('pod-maxconn');
           return {
-            rule: acl
-              ? `use_backend ${name} if { var(txn.host) -m str ${host} } { path -m beg / } { ${acl} }`
-              : `default_backend ${name}`,
+            name,
+            rule:
+              acl || pathType === 'Exact'
+                ? `use_backend ${name} if ${at}${acl ? ` { ${acl} }` : ''}`
+                : `default_backend ${name}`,
             lines: [
               `backend ${name}`,
               `balance ${of('load-balance')}`,
@@ -493,6 +508,8 @@ describe('the balancer', () => {
             ],
           };
         });
+      });
+      const byName = new Map(backends.map(backend => [backend.name, backend.lines]));
       return `${[
         'defaults',
         'mode http',
@@ -502,7 +519,7 @@ describe('the balancer', () => {
         `bind "\${BALANCER}"`,
         'http-request set-var(txn.host) str(gateway.example.com)',
         ...backends.map(({ rule }) => rule).sort((one, other) => (one < other ? 1 : -1)),
-        ...backends.flatMap(({ lines }) => lines),
+        ...[...byName.values()].flat(),
       ].join('\n')}\n`;
     }
 
@@ -516,6 +533,8 @@ describe('the balancer', () => {
       await until(() => paths.length === 2 * perGateway);
       expect(await statusOf('/graphql', { accept: 'multipart/mixed;subscriptionSpec="1.0"' })).toBe(200);
       expect(await statusOf('/graphql/stream', { 'x-one': '1', accept: 'text/event-stream' })).toBe(200);
+      expect(await statusOf('/graphql/stream', { accept: 'application/json, text/event-stream' })).toBe(200);
+      expect(await statusOf('/mcp', ofAgent, '127.0.0.1', startsJobs)).toBe(200);
       expect(await statusOf('/late', { accept: 'application/json, text/event-stream' })).toBe(503);
       for (const release of waiting.splice(0)) release();
       expect(new Set(await Promise.all(heavy))).toEqual(new Set([200]));
@@ -591,6 +610,8 @@ describe('the balancer', () => {
       await until(() => paths.length === 2 * perGateway);
       await expectRefused('/late');
       expect(paths).not.toContain('/late');
+      expect(await statusOf('/mcp', ofAgent, '127.0.0.1', startsJobs)).toBe(200);
+      expect(await statusOf('/mcp', ofAgent, '127.0.0.1', callOf({ name: 'listEvents' }))).toBe(503);
       for (const release of waiting.splice(0)) release();
       expect(new Set(await Promise.all(heavy))).toEqual(new Set([200]));
     });

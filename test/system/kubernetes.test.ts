@@ -21,7 +21,7 @@ const deployment = manifest('Deployment');
 const pod = deployment.spec.template.spec;
 const [container] = pod.containers;
 const entry = parseAllDocuments(read('entry/ingress.yaml')).map(document => document.toJS());
-const [ingress, streamsService, streamsIngress] = entry;
+const [ingress, streamsService, subscriptionsService, streamsIngress] = entry;
 const [route, policy] = parseAllDocuments(read('entry/http-route.yaml')).map(document => document.toJS());
 const environment = parseEnv(read('configuration.env')) as Record<string, string>;
 const production = { NODE_ENV: 'production', ...environment };
@@ -83,6 +83,7 @@ test('the manifests have the types of Kubernetes', () => {
     'Namespace',
     'NetworkPolicy',
     'PodDisruptionBudget',
+    'Service',
     'Service',
     'Service',
     'Service',
@@ -167,8 +168,11 @@ test('each entry leads to the gateways, and repeats only what a failed connectio
   expect(rule.http.paths[0].backend.service).toEqual({ name: 'gateway', port: { name: service.name } });
   expect(ingress.metadata.annotations['haproxy.org/backend-config-snippet']).toContain('retry-on conn-failure\n');
   const [streams] = streamsIngress.spec.rules;
-  expect(streams.http.paths[0].backend.service).toEqual({ name: 'gateway-streams', port: { name: service.name } });
-  expect(streamsService.spec).toEqual(manifest('Service').spec);
+  const names = ['gateway-streams', 'gateway-streams', 'gateway-subscriptions'];
+  expect(streams.http.paths.map(({ backend }: { backend: unknown }) => backend)).toEqual(
+    names.map(name => ({ service: { name, port: { name: service.name } } })),
+  );
+  for (const { spec } of [streamsService, subscriptionsService]) expect(spec).toEqual(manifest('Service').spec);
   expect(route.spec.rules[0].backendRefs).toEqual([{ name: 'gateway', port: service.port }]);
   expect(policy.spec.targetRefs[0]).toMatchObject({ kind: route.kind, name: route.metadata.name });
   expect(policy.spec.retry.retryOn).toEqual({ triggers: ['connect-failure'] });

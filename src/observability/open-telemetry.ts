@@ -13,7 +13,7 @@ import {
   TraceFlags,
   trace,
 } from '@opentelemetry/api';
-import { core, NodeSDK, resources } from '@opentelemetry/sdk-node';
+import { core, NodeSDK, resources, tracing } from '@opentelemetry/sdk-node';
 import { version } from './metrics.js';
 import type { Span, Tracing } from './operation-info.js';
 import type { Telemetry } from './telemetry.js';
@@ -49,10 +49,14 @@ export function startTracing({ warn, works }: Pick<Telemetry, 'warn' | 'works'>)
     'service.version': version,
     'service.instance.id': randomUUID(),
   });
+  const ratio = core.getNumberFromEnv('OTEL_TRACES_SAMPLER_ARG') ?? 1;
+  // By itself, it goes by the id of a trace, which any client may choose.
+  const sampler = new tracing.ParentBasedSampler({ root: new tracing.TraceIdRatioBasedSampler(ratio) });
   const sdk = new NodeSDK({
     resource: resources.defaultResource().merge(described),
     resourceDetectors: [resources.envDetector],
     textMapPropagator: null,
+    ...(core.getStringFromEnv('OTEL_TRACES_SAMPLER') === 'traceidratio' && { sampler }),
     metricReaders: [],
     logRecordProcessors: [],
   });

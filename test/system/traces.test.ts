@@ -279,6 +279,7 @@ test.each([
   ['a client', '1', '00', {}, true],
   ['a proxy', '0', '01', { TRUST_PROXY: '127.0.0.1' }, true],
   ['a proxy', '1', '00', { TRUST_PROXY: '127.0.0.1' }, false],
+  ['a client, by an id of its choice', '0.000001', '01', { OTEL_TRACES_SAMPLER: 'traceidratio' }, false],
   ['another address than the proxy', '0', '01', { TRUST_PROXY: '10.0.0.1' }, false],
 ])('the word of %s, at a ratio of %s and flags of %s', async (_, ratio, flags, env, isExported) => {
   const started = await program.start({

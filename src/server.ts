@@ -62,7 +62,7 @@ function createPipeline(deps: ServerDeps, sdl: string) {
     explains: config.explain ?? false,
     deadlineMs: config.upstream.timeoutMs * callsInARow,
     concurrency: createConcurrencyLimit(config.loadShedding),
-    connections: createConnections(telemetry, config.upstream.connections),
+    connections: createConnections(telemetry, components.upstream.maxConnections),
     proxyHeaders: createProxyHeaders(config.trustProxy),
     executePlanned: config.executor === 'plan' ? createPlanExecutor(schema) : undefined,
   };

@@ -52,7 +52,7 @@ export const clientConnectionOf = (socket: Socket): ClientConnection | undefined
 /** @param own those to the service. @param sweepMs if a client takes none of the waiting bytes between two sweeps, its connection is destroyed. */
 export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works' | 'shed'>, own = 0, sweepMs = 10_000) {
   const limit = descriptorLimit();
-  const max = Math.floor(Math.min(limit * share, Math.max(limit / 4, limit - kept - own)));
+  const max = Math.floor(Math.min(limit * share, Math.max(limit / 8, limit - kept - own)));
   const open = new Set<ClientConnection>();
   let upgrades: Upgrades = { wants: () => false, take: () => {} };
   const sweeping = setInterval(sweep, sweepMs, open).unref();

@@ -381,6 +381,16 @@ describe('a gateway with few file descriptors', () => {
     for (const { socket } of idle) socket.destroy();
   });
 
+  test('keeps those for the service, of which each of its addresses has as many', async () => {
+    const services = ['BASE_URL', 'API_URL', 'DEV_URL'].map((name, index) => [
+      `UPSTREAM_${name}`,
+      `http://127.0.0.1:${index + 1}`,
+    ]);
+    const admin = await startWithAdmin(Object.fromEntries(services), await limitedProgram());
+    // 64 for itself, and three times 128 for the service.
+    expect(await metricsAt(admin)).toMatch(/^gateway_connections_limit 64$/m);
+  });
+
   test('keeps some of them for other clients and probes while one client opens streams without end, and counts what it refuses', async () => {
     const admin = await startWithAdmin({ TRUST_PROXY: 'true' }, await limitedProgram());
     const url = running?.url ?? '';

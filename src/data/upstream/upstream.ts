@@ -35,7 +35,7 @@ export function createUpstream(
   tracing?: Tracing,
 ) {
   const { timeoutMs } = options;
-  const { targetOf, openBreakers, close } = createTargets(options, telemetry, wire);
+  const { targetOf, openBreakers, close, maxConnections } = createTargets(options, telemetry, wire);
   const retryBudgets = perScope(() => new RetryBudget());
 
   /**
@@ -112,12 +112,14 @@ export function createUpstream(
       }),
     openBreakers,
     close,
+    maxConnections,
   };
 }
 
 /** Where calls go, and what those to one place share. */
 function createTargets(options: UpstreamOptions, telemetry: Telemetry, wire: Dispatcher | undefined) {
   const destinations = createDestinations(options, wire);
+  const origins = [...new Set([...destinations.values()].map(({ origin }) => origin))];
   /** The circuit breakers of each endpoint family: one for each scope, so that a client whose calls fail blocks no one else. */
   const families = new Map<string, PerScope<Breaker>>();
   const budget = new ByteBudget(bodyBudgetBytes);
@@ -140,9 +142,10 @@ function createTargets(options: UpstreamOptions, telemetry: Telemetry, wire: Dis
       Object.fromEntries([...families].map(([family, breakers]) => [family, openOf(breakers)])),
     /** Waits for the calls in progress, then closes the connections. */
     async close(): Promise<void> {
-      const origins = new Set([...destinations.values()].map(({ origin }) => origin));
-      await Promise.all([...origins].map(origin => origin.close()));
+      await Promise.all(origins.map(origin => origin.close()));
     },
+    /** How many connections there may be at once. */
+    maxConnections: options.connections * origins.length,
   };
 }
 

@@ -19,9 +19,14 @@ export async function receivedCookies(lines: readonly string[], host: string) {
   // Loaded with the first sign-in: its list of public suffixes takes 10 MB.
   const { Cookie, CookieJar, domainMatch } = await import('tough-cookie');
   const jar = new CookieJar(undefined, { rejectPublicSuffixes: false });
-  const root = `https://${host}/`;
-  const { hostname } = new URL(root);
-  for (const line of lines) jar.setCookieSync(line, root, { ignoreError: true });
+  // A name is the same with a final dot.
+  const hostname = new URL(`https://${host}`).hostname.replace(/\.$/, '');
+  const root = `https://${hostname}/`;
+  const received = lines.flatMap(line => Cookie.parse(line) ?? []);
+  for (const cookie of received) {
+    cookie.domain = cookie.domain?.replace(/\.$/, '') ?? null;
+    jar.setCookieSync(cookie, root, { ignoreError: true });
+  }
   const now = timeNow();
   // The jar would judge what has expired by the clock of this host.
   const cookies = jar.getCookiesSync(root, { allPaths: true, sort: true, expire: false }).flatMap(cookie => {
@@ -29,7 +34,7 @@ export async function receivedCookies(lines: readonly string[], host: string) {
     if (expiresAt !== null && expiresAt <= now) return [];
     return [[cookie.cookieString(), cookie.path ?? '/', expiresAt] satisfies ServiceCookie];
   });
-  const domains = lines.flatMap(line => Cookie.parse(line)?.domain ?? []);
+  const domains = received.flatMap(({ domain }) => domain ?? []);
   return { cookies, otherDomains: domains.filter(domain => !domainMatch(hostname, domain)) };
 }
 

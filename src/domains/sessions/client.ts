@@ -40,14 +40,14 @@ export async function signIn(
     });
   const { cookies, otherDomains } = await receivedCookies([reply.headers['set-cookie'] ?? []].flat(), cookieHost);
   const [domain] = otherDomains;
-  if (domain === undefined) telemetry.works('UPSTREAM_COOKIE_HOST');
-  else {
+  if (domain !== undefined) {
     const named = /^[\w.-]+$/.test(domain) ? domain : 'another host';
     telemetry.warn(
       'UPSTREAM_COOKIE_HOST',
       `the service sets cookies for ${named}, and they are dropped. Set it if that is its public name`,
     );
-  }
+  } else if (cookies.length > 0) telemetry.works('UPSTREAM_COOKIE_HOST');
+  else telemetry.warn('UPSTREAM_COOKIE_HOST', 'the service set no cookie that can be kept');
   if (cookies.length === 0) throw new UpstreamInvalidResponse('The service did not start a session');
   return { cookies, email, name };
 }

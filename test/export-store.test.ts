@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { chown, lstat, mkdir, open, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { chown, lstat, mkdir, open, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -462,4 +462,18 @@ describe('a change whose reply was lost on its way from Redis', () => {
   await texts.change('team', () => ({ value: '{}', result: undefined }));
   const { uid, gid } = await stat(join(folder, 'exports.json'));
   expect([uid, gid]).toEqual([1_000, 1_001]);
+
+  // Whoever may write there places a link before root has finished.
+  const other = join(await temporaryFolder(), 'other');
+  await writeFile(other, '');
+  const handle = await open(folder);
+  await handle.close();
+  const sync = jest.spyOn(Object.getPrototypeOf(handle) as typeof handle, 'sync').mockImplementationOnce(async () => {
+    const [newFile = ''] = (await readdir(folder)).filter(name => name.endsWith('.new'));
+    await rm(join(folder, newFile));
+    await symlink(other, join(folder, newFile));
+  });
+  cleanups.push(() => sync.mockRestore());
+  await texts.change('team', () => ({ value: '{}', result: undefined }));
+  expect((await stat(other)).uid).toBe(0);
 });

@@ -1,5 +1,5 @@
 // The endpoints and exports of all teams in one file, without Redis.
-import { access, chown, constants, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
@@ -142,12 +142,18 @@ async function replace(folder: string, file: string, text: string): Promise<stri
   // One name per process, so that two processes never write to the same file.
   const newFile = `${file}.${process.pid}.new`;
   await rm(newFile, { force: true, recursive: true });
-  // Exclusive, so that it follows no link.
-  await writeFile(newFile, text, { mode: 0o600, flag: 'wx', flush: true });
-  // A command that root runs must leave a file that the gateway can read.
-  if (process.getuid?.() === 0) {
-    const { uid, gid } = await stat(folder);
-    await chown(newFile, uid, gid);
+  // Exclusive, and by its descriptor from then on, so that it follows no link.
+  const written = await open(newFile, 'wx', 0o600);
+  try {
+    await written.writeFile(text);
+    // A command that root runs must leave a file that the gateway can read.
+    if (process.getuid?.() === 0) {
+      const { uid, gid } = await stat(folder);
+      await written.chown(uid, gid);
+    }
+    await written.sync();
+  } finally {
+    await written.close();
   }
   const version = await versionOf(newFile);
   // Before the rename, after which no failure means that nothing has changed.

@@ -13,7 +13,10 @@ export function networkOf(address: string): string {
   const parsed = ipaddr.parse(address);
   const start = embedded[parsed.range()];
   const bytes = parsed.toByteArray();
-  return (start === undefined ? bytes.slice(0, 8) : bytes.slice(start, start + 4)).join('.');
+  if (start === undefined) return bytes.slice(0, 8).join('.');
+  const found = bytes.slice(start, start + 4);
+  // Behind a NAT64 prefix of 48 bits, the address is around the ninth byte, and nothing follows it (RFC 6052, 2.2).
+  return (found.every(byte => byte === 0) ? [...bytes.slice(6, 8), ...bytes.slice(9, 11)] : found).join('.');
 }
 
 /** A network as people write it, and `networkOf` reads it: 64 bits of an IPv6 address as its first address. */

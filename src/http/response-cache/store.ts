@@ -229,7 +229,7 @@ function cacheControl({ keepUntil, generations }: CachedResponse, request: Incom
 }
 
 function matches(given: string | undefined, etag: string): boolean {
-  return given?.split(',').some(each => each.trim().replace(/^W\//, '') === etag) ?? false;
+  return given?.split(',').some(each => ['*', etag].includes(each.trim().replace(/^W\//, ''))) ?? false;
 }
 
 /** RFC 9110, 12.5.3. */

@@ -176,6 +176,14 @@ describe('the tools of the sandbox', () => {
     }
   });
 
+  test('have no default of null, which is no value of their type', async () => {
+    const query = 'query searched($search: String = null) { events(filter: { search: $search }) { totalCount } }';
+    const operations = folderOf({ 'searched.graphql': `# All.\n${query}` });
+    const own = forTest(await startGateway({ sandbox, env: { MCP_OPERATIONS: operations } }));
+    const [tool]: Any[] = (await forTest(await connectMcp(own.url)).listTools()).tools;
+    expect(tool.inputSchema.properties.search).not.toHaveProperty('default');
+  });
+
   test('say what their arguments may be', () => {
     const input = (name: string) => tools.find(tool => tool.name === name).inputSchema;
     const { properties, required } = input('findCompanies');

@@ -52,7 +52,7 @@ export function inputSchema(
     const place = uses.find(use => use.variable === name);
     const [comment, required] = requiredIn(commentAbove(definition));
     const described = { ...schemaOf(type, place), ...commentOf(type, place, comment), ...required };
-    const fallback = defaultValue ? { default: valueFromAST(defaultValue, type) } : defaultOf(place?.definition);
+    const fallback = defaultValue ? statedDefault(valueFromAST(defaultValue, type)) : defaultOf(place?.definition);
     return [name, { ...described, ...fallback }, isNonNullType(type) && defaultValue === undefined];
   });
   return objectOf(properties);
@@ -117,8 +117,11 @@ function memberOf(field: GraphQLInputField, coordinate: string): JsonSchema {
 function defaultOf(definition: Place['definition'] | undefined): JsonSchema {
   if (definition?.defaultValue === undefined) return {};
   const literal = astFromValue(definition.defaultValue, definition.type);
-  return literal == null ? {} : { default: valueFromASTUntyped(literal) };
+  return literal == null ? {} : statedDefault(valueFromASTUntyped(literal));
 }
+
+/** Null is no value of the type that the schema states. */
+const statedDefault = (value: unknown): JsonSchema => (value == null ? {} : { default: value });
 
 function commentOf(type: GraphQLInputType, place: Place | undefined, comment: string): JsonSchema {
   const named = getNamedType(type);

@@ -296,6 +296,8 @@ describe('a session', () => {
     ['application/json', '"OK"'],
     ['application/json', 'true'],
     ['text/plain; charset=utf-8', 'OK'],
+    ['application/json', 'welcome'],
+    ['application/octet-stream', '{"name":"Ann"'],
   ])('a cookie, and not what is said with it, signs a user in: %s, %s', async (type, body) => {
     const headers = { 'content-type': type, 'set-cookie': 'svc_session=one' };
     sandbox.tell({ path: '/v2/auth/sign-in', status: 200, body, headers, times: 1 });
@@ -305,6 +307,8 @@ describe('a session', () => {
   test.each<[string, string, string, string]>([
     ['a page that sets a cookie', 'text/html', '<form>', 'UPSTREAM_INVALID_RESPONSE'],
     ['a page that is said to be JSON', 'application/json', '<form>', 'UPSTREAM_INVALID_RESPONSE'],
+    ['a page that is said to be text', 'text/plain', '\ufeff\n<!doctype html>', 'UPSTREAM_INVALID_RESPONSE'],
+    ['an error that is said to be text', 'text/plain', '{"success":false}', 'UPSTREAM_INVALID_RESPONSE'],
     ['an error that sets a cookie', 'application/json', '{"success":false}', 'UPSTREAM_INVALID_RESPONSE'],
     ['a refusal with status 200', 'application/json', '{"success":false,"errorCode":"UNAUTHORISED"}', 'SIGN_IN_FAILED'],
   ])('(%s) is not signed in', async (_, type, body, code) => {

@@ -1,7 +1,8 @@
+// How the service is asked to sign a user in, and for the session of an embedded page.
 import { receivedCookies } from '../../auth/service-cookies.js';
 import { parseLenient } from '../../data/parsing.js';
 import { refusalOf } from '../../data/polling/state-message.js';
-import { contentOf, replyText } from '../../data/upstream/reply.js';
+import { contentOf, parseReply, replyText } from '../../data/upstream/reply.js';
 import type { Reply, UpstreamRequest } from '../../data/upstream/request.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import type { Write } from '../../data/writer.js';
@@ -52,8 +53,17 @@ export async function signIn(
   return { cookies, email, name };
 }
 
-/** @throws GatewayError if the reply says no success: a page for signing in may set a cookie, too. */
+/** Null for a body that is not JSON. @throws GatewayError if the reply says no success: a page for signing in may set a cookie, too. */
 function nameIn(reply: Reply, request: UpstreamRequest): string | null {
-  if (/^text\/plain\b/i.test(String(reply.headers['content-type']))) return null;
-  return parseLenient(signedInName, contentOf(replyText(reply, request), reply, request), { fields: [], leftOut: 0 });
+  const start = reply.body.toString('utf8', 0, 100).trim();
+  const isPage = start.startsWith('<') || (start !== '' && /html/i.test(String(reply.headers['content-type'])));
+  if (isPage) throw new UpstreamInvalidResponse('The service answered with a page');
+  // Whatever its type: the specification does not show this body.
+  const text = replyText({ ...reply, headers: {} }, request);
+  try {
+    parseReply(text);
+  } catch {
+    return null;
+  }
+  return parseLenient(signedInName, contentOf(text, reply, request), { fields: [], leftOut: 0 });
 }

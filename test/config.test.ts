@@ -371,6 +371,8 @@ describe('a configuration is invalid', () => {
     ['SESSION_SECRET', 'x'.repeat(31)],
     ['SESSION_SECRET', `${'x'.repeat(32)},short`],
     ['EVENTS_SEARCH_PARAM', 'a=b&c'],
+    ['EVENTS_SEARCH_PARAM', 'minSeverity'],
+    ['EVENTS_SEARCH_PARAM', 'sessionId'],
     ['KEYWORD_SUGGESTION_PATH', 'v2/keywords'],
     ['KEYWORD_SUGGESTION_PATH', '/v2/keywords?x=1'],
     ['KEYWORD_SUGGESTION_PATH', '//elsewhere.test/keywords'],

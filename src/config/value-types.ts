@@ -96,7 +96,14 @@ export const trustMode = oneOf('off', 'allow', 'log', 'only');
 
 export const executor = oneOf('plan', 'graphql-js');
 
-export const parameterName = z.string().regex(/^[\w.-]+$/, 'must be the name of a query parameter');
+/** What the service calls its other parameters. */
+const takenParameter =
+  /^(page|pageSize|from|to|affectedDatapoint|alertType|impactedEntity|(min|max)(Likelihood|Severity)|sessionId)$/;
+
+export const parameterName = z
+  .string()
+  .regex(/^[\w.-]+$/, 'must be the name of a query parameter')
+  .refine(name => !takenParameter.test(name), 'must not be the name of another parameter of the service');
 
 export const absolutePath = z.string().regex(/^(\/[\w.-]+)+$/, 'must be a path that begins with /');
 

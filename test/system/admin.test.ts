@@ -161,7 +161,7 @@ test('what changes something needs the token, and there is nothing else', async 
   expect(await statusOf(`${admin}/drain`, 'GET', { authorization })).toBe(405);
   expect(await statusOf(`${admin}/config`, 'PUT', { authorization })).toBe(405);
   expect(await statusOf(`${admin}/constructor`, 'GET')).toBe(404);
-  expect(await statusOf(`${admin}/log-level`, 'PUT', { authorization }, 'x'.repeat(2_000))).toBe(413);
+  expect(await statusOf(`${admin}/log-level`, 'PUT', { authorization }, 'x'.repeat(5_000))).toBe(413);
   expect((await ask(`${admin}/readyz`)).status).toBe(200);
 });
 
@@ -322,6 +322,13 @@ describe('clients', () => {
     for (const id of ['address:2001:db8::1', 'address:2001:db8::', 'address:10.0.0.255', 'member:Ada@team.example'])
       expect((await restrict(admin, id, order))[0]).toBe(200);
     expect((await restrict(admin, 'member:ada@team.example'))[0]).toBe(200);
+    const escaped = JSON.stringify({ ...order, reason: '_' }).replace('_', '\\u00fc'.repeat(200));
+    const response = await fetch(`${admin}/clients/team:b`, {
+      method: 'PUT',
+      headers: { authorization },
+      body: escaped,
+    });
+    expect([response.status, await response.json()]).toMatchObject([200, { reason: 'ü'.repeat(200) }]);
   });
 });
 

@@ -14,7 +14,7 @@ import { busyMs, type Readiness, withReadiness } from './readiness.js';
 const metricsMs = 500;
 /** How long the gateway may take for any other response, in milliseconds. */
 const answerMs = 5_000;
-const maxBodyBytes = 1_024;
+const maxBodyBytes = 4_096;
 /** A gateway that is silent for so long will not recover. A busy one must not be restarted. In milliseconds. */
 const stuckMs = 30_000;
 
@@ -66,9 +66,7 @@ async function answer(request: IncomingMessage): Promise<AdminResponse & { reado
   const [path = ''] = (request.url ?? '').split('?', 1);
   const { status, silentMs } = readiness();
   if (path === '/healthz') return silentMs >= stuckMs ? statusResponse(503, 'stuck') : statusResponse(200, 'ok');
-  if (path === '/readyz') {
-    return statusResponse(status === 'ready' ? 200 : 503, status);
-  }
+  if (path === '/readyz') return statusResponse(status === 'ready' ? 200 : 503, status);
   if (path !== '/metrics') return passOn(request, path);
   await askForMetrics();
   // If the gateway is too busy, as it gave them last. The readiness is that of this moment.

@@ -24,6 +24,7 @@ import { createPlanExecutor } from '../src/graphql/executor/execute.js';
 import { maxErrors, moreErrors } from '../src/graphql/executor/run-plan.js';
 import { bounds } from '../src/graphql/limits/bounds.js';
 import { costsOf, estimateCost, type OperationCost } from '../src/graphql/limits/cost.js';
+import { nodeId } from '../src/graphql/node.js';
 import { readExamples } from '../src/http/graphiql/graphiql.js';
 import { createSchema, readTypeDefs } from '../src/schema.js';
 import { cursorOf } from './support/calls-table.js';
@@ -349,6 +350,16 @@ describe('the estimated calls of a query', () => {
     ['query ($ids: [ID!]! = ["a", "b"]) { nodes(nodeIds: $ids) { ... on Market { name } } }', 2],
   ])('of %s are %d', (query, calls) => {
     expect(callsOf(query)).toBe(calls);
+  });
+
+  test('of nodes are those of the types that their identifiers name, whatever fragments there are', () => {
+    const found = '... on Event { title } ... on Company { name } ... on Node { ... on Observation { title } }';
+    const ids = repeated(99, index => `"${nodeId('Company', ['1', `c${index}.example`])}"`);
+    const [event, observation] = [nodeId('Event', ['e']), nodeId('Observation', ['o'])];
+    expect(callsOf(`{ nodes(nodeIds: [${ids} "${observation}"]) { ${found} } }`)).toBe(100);
+    const variable = `query ($ids: [ID!]!) { nodes(nodeIds: $ids) { ${found} } }`;
+    expect(callsOf(variable, { ids: [event, observation] })).toBe(callsOf(variable, { ids: [event] }) + 1);
+    expect(callsOf(variable, { ids: ['unreadable'] })).toBe(callsOf(variable, { ids: [event] }) + 2);
   });
 
   test.each([

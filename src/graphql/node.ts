@@ -36,7 +36,7 @@ export function nodeId(type: string, parts: readonly string[]): string {
 const maxIdLength = 4_000;
 
 /** @returns undefined for a text that `nodeId` does not make. */
-function decode(id: string): { readonly type: string; readonly parts: readonly string[] } | undefined {
+export function readNodeId(id: string): { readonly type: string; readonly parts: readonly string[] } | undefined {
   if (id.length > maxIdLength) return undefined;
   try {
     const [type, ...parts]: unknown[] = JSON.parse(Buffer.from(id, 'base64url').toString());
@@ -55,7 +55,7 @@ export function createNodeResolvers<Context>(types: NodeTypes<Context>) {
   /** @throws BadUserInput, or what reading the object throws. */
   async function find(id: string, argument: string, context: Context, info: GraphQLResolveInfo) {
     const invalid = new BadUserInput(argument, 'is not a valid node id');
-    const { type = '', parts = [] } = decode(id) ?? {};
+    const { type = '', parts = [] } = readNodeId(id) ?? {};
     const nodeType = Object.hasOwn(types, type) ? types[type] : undefined;
     if (nodeType === undefined) throw invalid;
     let source: object | null | undefined = {};

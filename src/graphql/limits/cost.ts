@@ -28,6 +28,8 @@ import {
 } from 'graphql';
 import { oncePerValue } from '../../lib/run.js';
 import { defaultPage, fieldOf, isSkipped, maxPageSize } from '../input.js';
+import { listBounds } from '../list-bounds.js';
+import { readNodeId } from '../node.js';
 
 export interface OperationCost {
   /** Upstream calls if nothing is cached. */
@@ -49,6 +51,8 @@ interface ObjectGroup {
   /** The size of its page if it is a connection, whose lists have that length. */
   readonly page: number | undefined;
   readonly market: ObjectGroup | undefined;
+  /** The types of the objects, where `nodeIds` say them. */
+  readonly nodeTypes?: readonly (string | undefined)[] | undefined;
 }
 
 /** The cost of one argument value, which is validated, compared and looked up, in values of a response. */
@@ -223,6 +227,7 @@ export function estimateCost(
       page: given.size,
       // Also what a payload lists are the companies of one market.
       market: group.market ?? (cost.shares === 'companies' ? group : undefined),
+      nodeTypes: given.nodeTypes,
     };
     // The market of an object within a market is the same market.
     const outer = field.name === 'market' ? group.market : undefined;
@@ -244,7 +249,8 @@ function narrowTo(
 ): ObjectGroup {
   const { name } = type;
   const callsToFind = fieldOf(type, 'nodeId')?.extensions.callsToFind as ((limit: number) => number) | undefined;
-  charges.set(`${group.name}/... on ${name}`, (callsToFind?.(statisticsLimit) ?? 0) * group.objects);
+  const objects = group.nodeTypes?.filter(each => each === name || each === undefined).length ?? group.objects;
+  charges.set(`${group.name}/... on ${name}`, (callsToFind?.(statisticsLimit) ?? 0) * objects);
   return name === 'Market' ? { ...group, market: group } : group;
 }
 
@@ -258,6 +264,7 @@ interface Given {
   readonly has: (name: string) => boolean;
   /** The number of identifiers; undefined if the field takes no list of them. */
   readonly ids: number | undefined;
+  readonly nodeTypes: ObjectGroup['nodeTypes'];
 }
 
 /** Creates a function that reads the arguments of a field. It reads each node once, since a fragment may be spread often and its texts may be long. */
@@ -266,6 +273,9 @@ function argumentReader(variables: Readonly<Record<string, unknown>>) {
   const ids = new Map<string, number>();
   /** A list of a variable is the same object wherever the variable is used. */
   const sizeOfObject = oncePerValue((value: object): number => sumBy(Object.values(value), sizeOf));
+  const nodeTypesOf = oncePerValue((ids: readonly string[]) =>
+    ids.slice(0, listBounds['Query.nodes(nodeIds:)']).map(id => readNodeId(id)?.type),
+  );
   const sizeOf = (value: unknown) => (typeof value === 'object' && value !== null ? sizeOfObject(value) : 1);
 
   function read(field: Field, node: FieldNode, maxPage?: number): Given {
@@ -283,6 +293,7 @@ function argumentReader(variables: Readonly<Record<string, unknown>>) {
       size: first && countedSize(values.first ?? values.last ?? first.defaultValue, maxPage),
       has: (name: string) => values[name] != null,
       ids: Array.isArray(list) ? list.length : undefined,
+      nodeTypes: Array.isArray(values.nodeIds) ? nodeTypesOf(values.nodeIds) : undefined,
     };
   }
 

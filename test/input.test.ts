@@ -193,6 +193,10 @@ describe('the list of events', () => {
       ...rest,
       ...scores('13', '01'),
     });
+    expect(await sent({ likelihood: { min: 2 }, severity: { min: 2, max: null } })).toEqual({
+      ...rest,
+      ...scores('23', '23'),
+    });
 
     const { data } = await gateway.query(
       '{ __type(name: "EventFilter") { description inputFields { name description } } }',

@@ -324,7 +324,7 @@ function bounds(range: EventFilter['severity'], argument: string): [min?: number
       throw new BadUserInput(`${argument}.${end}`, `must be between 0 and ${maxScore}`);
   }
   if (min > max) throw new BadUserInput(`${argument}.min`, 'must not be above max');
-  return min === 2 && max === maxScore ? [] : [min, max];
+  return range?.min === 2 && range.max === maxScore ? [] : [min, max];
 }
 
 /** Keeps a day as it is, because the service interprets it. */

@@ -72,6 +72,9 @@ export function plainText(text: string, argument: string, maxLength = maxTextLen
   return wholeText(text, argument);
 }
 
+/** The name or the key of something of the gateway, in one form of Unicode. @throws BadUserInput */
+export const checkedName = (text: string, argument: string) => plainText(text, argument, 255).normalize();
+
 /** Text without what stands for half a surrogate pair, or for bytes that were no text: the service would take it for another text. @throws BadUserInput */
 export function wholeText(text: string, argument: string): string {
   if (text.includes('\ufffd')) throw new BadUserInput(argument, 'must not contain U+FFFD, or half of a surrogate pair');

@@ -16,6 +16,7 @@ import {
   pageRequest,
 } from '../../graphql/connection.js';
 import {
+  checkedName,
   isObservationId,
   maxPageSize,
   namedIfRejected,
@@ -86,7 +87,8 @@ export const eventsResolvers: Resolvers = {
     },
   },
   Mutation: {
-    async watchEvents(_, { input: { filter, endpoint, after } }, context) {
+    async watchEvents(_, { input: { filter, after, ...input } }, context) {
+      const endpoint = checkedName(input.endpoint, 'input.endpoint');
       const query = withinInput(() => updatesQuery(filter));
       warnOfNames(filter, context, false, 'input.filter');
       const subject = { kind: 'events', query: { ...query } } as const;
@@ -102,9 +104,7 @@ export const eventsResolvers: Resolvers = {
   EventReference: {
     observation({ id }, _, { loaders }, info) {
       // An identifier from the service is checked like one from a client before it becomes part of a path.
-      if (!isObservationId(id)) {
-        throw new UpstreamInvalidResponse('The service sent an invalid observation identifier');
-      }
+      if (!isObservationId(id)) throw new UpstreamInvalidResponse('The service sent an invalid observation identifier');
       return loaders.events.observation(id, selectsField(info, 'textEmbedding'));
     },
   },

@@ -7,7 +7,7 @@ import { BadUserInput, Conflict, Forbidden, UpstreamInvalidResponse } from '../.
 import type { Resolvers, ResolversTypes } from '../../generated/resolver-types.js';
 import type { CompanySelection, ExportFilter, ExportMarketToEndpointInput } from '../../generated/schema-types.js';
 import { connectionPage, listId, pageRequest } from '../../graphql/connection.js';
-import { marketId, namedIfRejected, plainText } from '../../graphql/input.js';
+import { checkedName, marketId, namedIfRejected, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { oncePerValue } from '../../lib/run.js';
 import { checkedHeaders, type ExportUser, sessionUser } from './endpoint.js';
@@ -17,7 +17,6 @@ import { type Endpoint, type ExportRecord, statusOf } from './model.js';
 import type { Payload } from './sender.js';
 import { type ExportKey, exportWith, recentExports, retryOfExport } from './team-state.js';
 
-const maxNameLength = 255;
 const maxDescriptionLength = 1_024;
 const maxEmailLength = 320;
 
@@ -158,9 +157,6 @@ const requestedBy = ({ credential, metadata }: Context) => ({
   by: memberName(credential),
   span: metadata.operation.span,
 });
-
-/** A name or a key, in one form of Unicode. @throws BadUserInput */
-const checkedName = (text: string, argument: string) => plainText(text, argument, maxNameLength).normalize();
 
 const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string | null }) =>
   idempotencyKey == null ? null : checkedName(idempotencyKey, 'input.idempotencyKey');

@@ -99,7 +99,7 @@ export class Watches {
     const { store, follow, prepare } = this.#deps;
     const { key, client } = this.#clientOf(auth);
     follow(subject, after, client.credential);
-    const { registration: endpoint } = await prepare(key, name.normalize(), 'name', client.credential);
+    const { registration: endpoint } = await prepare(key, name, 'name', client.credential);
     const id = randomUUID();
     const state = { begunIn: this.#process, cursor: after, pending: null, latest: null, lastDelivery: null };
     const watch = { id, ...client, endpoint, subject, ...leased(), ...state };

@@ -1364,6 +1364,10 @@ describe('an export to an internal address', () => {
     });
     expect(result.message).toMatch(/^Nothing was sent: .*EXPORT_ALLOW_PRIVATE_ADDRESSES/);
     expect(endpoint.received).toEqual([]);
+    const counted = '{ exports { nodes { selected sent result { ... on ExportEnding { delivered matching } } } } }';
+    const [{ selected, ...counts }] = (await gateway.query(counted, {}, admin)).data.exports.nodes;
+    expect(selected).toBeGreaterThan(0);
+    expect(counts).toEqual({ sent: 0, result: { delivered: 0, matching: selected } });
   });
 
   test('is refused if the name resolves there only since the registration', async () => {
@@ -2079,7 +2083,9 @@ describe('a test of an endpoint', () => {
     expect(fault(await gateway.query(testMutation, { endpoint: 'no such' }, member))).toBe('NOT_FOUND input.endpoint');
     expect(fault(await gateway.query(testMutation, { endpoint: crm }, stranger))).toBe('FORBIDDEN');
     const [rejected] = (await listed()).nodes;
-    expect(fault(await retry(rejected.id))).toBe('CONFLICT input.exportId');
+    const retried = await retry(rejected.id);
+    expect(fault(retried)).toBe('CONFLICT input.exportId');
+    expect(retried.errors?.[0].message).toBe('A test is not retried; call testExportEndpoint again');
   });
 });
 

@@ -436,7 +436,7 @@ export type EventFacet = {
   readonly __typename?: 'EventFacet';
   /** Number of events. */
   readonly count: Scalars['Int']['output'];
-  /** The value, as the filter takes it. */
+  /** The value. A filter takes it if it has no comma and at most 255 characters; there is none for `relevantEntities`. */
   readonly value: Scalars['String']['output'];
 };
 
@@ -599,7 +599,7 @@ export type Export = Node & {
   readonly retryOf?: Maybe<Export>;
   /** Number of companies that were selected. */
   readonly selected: Scalars['Int']['output'];
-  /** Number of companies that were sent, at most 500. */
+  /** Number of companies that were sent, at most 500. 0 if no call went out. */
   readonly sent: Scalars['Int']['output'];
   /** When the export started. */
   readonly startedAt: Scalars['DateTime']['output'];
@@ -640,7 +640,7 @@ export type ExportDelivered = ExportEnding & {
   readonly __typename?: 'ExportDelivered';
   /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
-  /** Number of companies that each call sends: at most the 500 of the selection with the highest score. */
+  /** Number of companies that were sent: at most the 500 of the selection with the highest score, the same in each call. 0 if no call went out. */
   readonly delivered: Scalars['Int']['output'];
   /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
   readonly exportId: Scalars['ID']['output'];
@@ -669,7 +669,7 @@ export type ExportEdge = {
 export type ExportEnding = {
   /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
-  /** Number of companies that each call sends: at most the 500 of the selection with the highest score. */
+  /** Number of companies that were sent: at most the 500 of the selection with the highest score, the same in each call. 0 if no call went out. */
   readonly delivered: Scalars['Int']['output'];
   /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
   readonly exportId: Scalars['ID']['output'];
@@ -708,7 +708,7 @@ export type ExportFailed = ExportEnding & {
   readonly __typename?: 'ExportFailed';
   /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
-  /** Number of companies that each call sends: at most the 500 of the selection with the highest score. */
+  /** Number of companies that were sent: at most the 500 of the selection with the highest score, the same in each call. 0 if no call went out. */
   readonly delivered: Scalars['Int']['output'];
   /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
   readonly exportId: Scalars['ID']['output'];
@@ -833,7 +833,7 @@ export type ExportRejected = ExportEnding & {
   readonly __typename?: 'ExportRejected';
   /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
-  /** Number of companies that each call sends: at most the 500 of the selection with the highest score. */
+  /** Number of companies that were sent: at most the 500 of the selection with the highest score, the same in each call. 0 if no call went out. */
   readonly delivered: Scalars['Int']['output'];
   /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
   readonly exportId: Scalars['ID']['output'];
@@ -1117,7 +1117,7 @@ export type Mutation = {
   /**
    * Sends an export again whose outcome is `FAILED`, `REJECTED` or `UNKNOWN`. The retry is an export of its own with a new identifier. It goes to the same
    * endpoint and selects the companies in the same way, from the current data of the market. An export can be retried once; if the retry fails,
-   * retry the retry. Otherwise the error is `CONFLICT`. Other errors and calls are those of `exportMarketToEndpoint`.
+   * retry the retry. Otherwise the error is `CONFLICT`, also for a test: call `testExportEndpoint` again. Other errors and calls are those of `exportMarketToEndpoint`.
    */
   readonly retryExport?: Maybe<ExportResult>;
   /**
@@ -1748,7 +1748,7 @@ export type SearchCriteria = {
 
 /**
  * Search criteria for a discovery. It has every member of `SearchCriteria`, so you can send back what you read: the service may refuse criteria that lack
- * some. The gateway does not send members that are null or left out.
+ * some. What the service stores beyond the bounds of a member can be read, but not sent back. The gateway does not send members that are null or left out.
  */
 export type SearchCriteriaInput = {
   /** Additional fields, sent to the service as they are. Must not contain the name of another member. */

@@ -116,6 +116,7 @@ export const exportsResolvers: Resolvers = {
     retriedBy: async ({ id }, _, context) => retryOfExport(await stateOf(context), id) ?? null,
     isTest: ({ marketId }) => marketId === null,
     market: ({ marketId }) => (marketId === null ? null : { id: marketId }),
+    sent: record => sentOf(record),
     outcome: record => statusOf(record),
     result: record => (statusOf(record) === 'RUNNING' ? null : endingOf(record)),
   },
@@ -234,9 +235,14 @@ function userOf({ credential }: Context, given: ExportMarketToEndpointInput['onB
   };
 }
 
+/** How many companies went out: none if no call did. */
+const sentOf = ({ attempts, sent }: ExportRecord) =>
+  attempts.every(({ fault }) => fault === 'ADDRESS_REFUSED') ? 0 : sent;
+
 /** The result of an export that is no longer running. */
-function endingOf({ id: exportId, attempts, outcome, sent, selected }: ExportRecord): ResolversTypes['ExportResult'] {
-  const ending = { exportId, attempts, delivered: sent, matching: selected };
+function endingOf(record: ExportRecord): ResolversTypes['ExportResult'] {
+  const { id: exportId, attempts, outcome, selected } = record;
+  const ending = { exportId, attempts, delivered: sentOf(record), matching: selected };
   if (outcome === null) return { __typename: 'ExportFailed', ...ending, message: unknownMessage, outcome: 'UNKNOWN' };
   if (outcome.kind === 'DELIVERED') return { __typename: 'ExportDelivered', ...ending, ...outcome };
   if (outcome.kind === 'REJECTED') return { __typename: 'ExportRejected', ...ending, ...outcome };

@@ -100,10 +100,10 @@ export class Sender {
     const earlier = earlierExport(state, repeat);
     if (earlier !== undefined) return earlier;
     const { endpoint, marketId, repeatable } = exportToRetry(state, exportId);
-    if (marketId === null || repeatable === null) {
-      const message = 'This export cannot be retried, because its selection was not stored; send a new export';
-      throw new Conflict(message, undefined, retriedArgument);
-    }
+    const refuse = (message: string) => new Conflict(message, undefined, retriedArgument);
+    if (marketId === null) throw refuse('A test is not retried; call testExportEndpoint again');
+    if (repeatable === null)
+      throw refuse('This export cannot be retried, because its selection was not stored; send a new export');
     const user = { ...repeatable.user, argument: retriedArgument };
     const order = { ...repeat, endpoint, marketId, user, repeatable };
     return this.#start(team, state, order, () => prepare(marketId, repeatable.companies));

@@ -64,7 +64,9 @@ export function ExportRow({ export: from, justSent = false, isSending, onRetry }
   if (!complete) return null;
   const { id, startedAt, endpointName, isTest, retryOf, retriedBy, market, selected, sent, outcome, attempts, result } =
     data;
-  const companies = sent < selected ? `The best ${sent} of ${formatCompanies(selected)}` : formatCompanies(sent);
+  // Nothing was sent if no call went out.
+  const isPart = sent > 0 && sent < selected;
+  const companies = isPart ? `The best ${sent} of ${formatCompanies(selected)}` : formatCompanies(selected);
   const [words, color] = OUTCOMES[outcome];
   const noResponse = outcome === 'RUNNING' ? 'Waiting for a response' : 'Whether it was answered is not known';
   const canRetry = outcome !== 'RUNNING' && outcome !== 'DELIVERED' && !isTest && !retriedBy;

@@ -1,11 +1,17 @@
 // Executes the operations that arrive on streams and sockets, by the rules of the GraphQL route.
-import { createSourceEventStream, type GraphQLError, type GraphQLFormattedError } from 'graphql';
+import {
+  createSourceEventStream,
+  type DocumentNode,
+  type GraphQLError,
+  type GraphQLFormattedError,
+  type OperationTypeNode,
+} from 'graphql';
 import { type BrowserSession, Context, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';
 import { Forbidden, GatewayError } from '../errors.js';
 import { type ExecutionInput, executeOperation } from '../graphql/executor/execute.js';
 import { bytesOfDocument } from '../graphql/limits/bounds.js';
-import { RefusedOperation } from '../graphql/limits/documents.js';
+import { type OperationRequest, RefusedOperation } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import { type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
@@ -13,8 +19,15 @@ import { causeOf, errorsIn, maskError } from '../http/mask-error.js';
 import { bytesOfValue, type Claim, type MemoryBudget, SharedClaims } from '../lib/memory-budget.js';
 import { sharedRun, takeTurn } from '../lib/run.js';
 import { newOperationInfo, type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
-import { ResponseMetadata, responseExtensions } from '../observability/response-metadata.js';
-import type { Operation } from './operation.js';
+import { type Reports, ResponseMetadata, responseExtensions } from '../observability/response-metadata.js';
+
+export interface Operation extends Pick<OperationRequest, 'operationName' | 'variables'> {
+  readonly query: string;
+  readonly document: DocumentNode;
+  readonly type: OperationTypeNode;
+  readonly lastEventId?: string | undefined;
+  readonly reports?: Reports;
+}
 
 export interface ExecutorDeps
   extends Pick<

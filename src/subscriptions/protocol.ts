@@ -11,8 +11,8 @@ import {
   Unauthenticated,
 } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
+import { members, operationRequest } from '../graphql/limits/documents.js';
 import { ownStrings } from '../lib/json.js';
-import { members, operationRequest } from './operation.js';
 
 export const protocol = 'graphql-transport-ws';
 

@@ -5,8 +5,7 @@ import { Abandoned } from '../errors.js';
 import { responseMessage } from '../graphql/response-text.js';
 import type { Identity } from '../http/authentication.js';
 import type { MemoryBudget } from '../lib/memory-budget.js';
-import type { Executor, Failure } from './executor.js';
-import type { Operation } from './operation.js';
+import type { Executor, Failure, Operation } from './executor.js';
 import type { Parts } from './send-buffer.js';
 
 /** A result as JSON, in the parts in which it is sent. One object serves all listeners. */

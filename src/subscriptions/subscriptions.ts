@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Scope } from '../auth/credentials.js';
 import type { Components } from '../context.js';
 import { BadUserInput, RateLimited } from '../errors.js';
+import type { OperationRequest } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import type { Connections } from '../http/connections.js';
@@ -11,8 +12,7 @@ import type { RequestState } from '../http/request-state.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
 import type { Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
-import type { Executor, ExecutorDeps } from './executor.js';
-import type { Operation, OperationRequest } from './operation.js';
+import type { Executor, ExecutorDeps, Operation } from './executor.js';
 import { createSharedExecution, type Listener, type SharedExecution } from './shared-execution.js';
 
 /** How much one client may have open at a time, and how long it may take, in milliseconds; unless a test sets others. */

@@ -3,12 +3,13 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Credential } from '../auth/credentials.js';
 import { QueryTooComplex } from '../errors.js';
+import type { OperationRequest } from '../graphql/limits/documents.js';
 import type { Handshake, Identity } from '../http/authentication.js';
 import type { ConnectionTelemetry } from '../http/request-telemetry.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { Bulkhead } from '../lib/run.js';
 import { type ClientApp, clientAppOf } from '../observability/operation-info.js';
-import type { Operation, OperationRequest } from './operation.js';
+import type { Operation } from './executor.js';
 import {
   closeCodes,
   closeFor,

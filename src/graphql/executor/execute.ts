@@ -1,18 +1,26 @@
 // Executes an operation by its plan, or with graphql-js.
+import { MapperKind, mapSchema } from '@graphql-tools/utils';
 import {
   type DocumentNode,
+  defaultFieldResolver,
   execute,
   type FragmentDefinitionNode,
+  type GraphQLError,
   type GraphQLSchema,
+  getNullableType,
   getOperationAST,
   getVariableValues,
+  isListType,
+  locatedError,
   OperationTypeNode,
+  responsePathAsArray,
   visit,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
+import { isLeftOut, present } from '../../data/parsing.js';
+import { RecordLeftOut } from '../../errors.js';
 import { andThen, type MaybePromise, oncePerValue, runYielding } from '../../lib/run.js';
 import { type PlannedResult, withLaterParts } from './defer.js';
-import { leavingOut, leftOutIn } from './left-out.js';
 import { type OperationPlan, planOperation } from './plan.js';
 import { type ExecutionSteps, maxErrors, moreErrors, runPlan } from './run-plan.js';
 
@@ -117,3 +125,27 @@ function fragmentsAndConditions(document: DocumentNode) {
   });
   return { fragments, conditions: [...conditions], hasDefer };
 }
+
+/** What graphql-js has left out, by the context of the execution. */
+const leftOutIn = oncePerValue((_context: object): GraphQLError[] => []);
+
+/** A schema for graphql-js, whose lists leave out the records that cannot be read, as the lists of a plan do. */
+const leavingOut = oncePerValue((schema: GraphQLSchema) =>
+  mapSchema(schema, {
+    [MapperKind.OBJECT_FIELD]: config => {
+      if (!isListType(getNullableType(config.type))) return undefined;
+      const { resolve = defaultFieldResolver } = config;
+      return {
+        ...config,
+        resolve: (source, args, context, info) =>
+          andThen(resolve(source, args, context, info), list => {
+            if (!Array.isArray(list) || !list.some(isLeftOut)) return list;
+            const errors = list.filter(isLeftOut).map(({ $leftOut }) => new RecordLeftOut($leftOut));
+            const path = responsePathAsArray(info.path);
+            leftOutIn(context).push(...errors.map(error => locatedError(error, info.fieldNodes, path)));
+            return present(list);
+          }),
+      };
+    },
+  }),
+);

@@ -11,16 +11,25 @@ import { atMost } from '../../lib/memory-budget.js';
 import { readTextFile } from '../../lib/read-file.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
 
-/** How a client names the document to execute, and what is to happen after an error. The names are the same on every transport. */
-interface DocumentParams {
-  readonly query?: unknown;
+export const members = z.record(z.string(), z.unknown()).nullish();
+
+/** The operation that a client wants executed, with the members of GraphQL over HTTP. It has no `query` if a hash names the document. */
+export const operationRequest = z.object({
+  query: z.string().nullish(),
   /** `sha256:<hash>`, or the hash as in the manifest (GraphQL over HTTP, persisted documents). */
-  readonly documentId?: unknown;
+  documentId: z.string().nullish(),
+  operationName: z.string().nullish(),
+  variables: members,
   /** `persistedQuery: {version: 1, sha256Hash}`, as Apollo's clients send it. */
-  readonly extensions?: unknown;
+  extensions: members,
   /** What an error does to the values around it (draft of the GraphQL specification). */
-  readonly onError?: unknown;
-}
+  onError: z.unknown().optional(),
+});
+
+export type OperationRequest = z.output<typeof operationRequest>;
+
+/** A request before its members are checked. The names are the same on every transport. */
+type DocumentParams = { readonly [name in keyof OperationRequest]?: unknown };
 
 /**
  * Which documents are executed: any; any, and those of the manifest by their hash; the same, with a report of every document that the next

@@ -4,7 +4,7 @@ import { createConnection } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Vector } from '../src/data/vector.js';
 import { Overloaded, RateLimited } from '../src/errors.js';
-import { ResponseVector, responseBytes, responseMessage } from '../src/graphql/response-text.js';
+import { responseBytes, responseMessage } from '../src/graphql/response-text.js';
 import { cacheBytes, heapFlags, heapLimit } from '../src/lib/heap.js';
 import { Claim, type MemoryBounds, MemoryBudget } from '../src/lib/memory-budget.js';
 import { cleanups, forSuite } from './support/cleanups.js';
@@ -278,7 +278,7 @@ describe('A response above 10 MB', () => {
   });
 
   test('is served if that is because of its vectors, which are not serialized', () => {
-    const vector = new ResponseVector(new Vector('1,'.repeat(60_000).slice(0, -1)));
+    const vector = new Vector('1,'.repeat(60_000).slice(0, -1));
     const { length } = responseBytes({ data: Array.from({ length: 100 }, () => vector) });
     expect(length).toBeGreaterThan(11 * mebibyte);
   });

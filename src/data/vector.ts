@@ -1,4 +1,10 @@
-import { hash } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
+
+/** Stands for a vector in the JSON of `jsonAround`. It is random, so that no text of the service can contain it. */
+export const placeholder = randomBytes(12).toString('hex');
+
+/** The vectors of the value that `jsonAround` is writing; undefined at any other time. */
+let collected: Vector[] | undefined;
 
 /** A vector of a record: JSON in bytes outside V8's heap, which responses share, never parsed into numbers. `toJSON` returns the text between the brackets. */
 export class Vector {
@@ -18,6 +24,19 @@ export class Vector {
   }
 
   toJSON(): string {
-    return this.bytes.toString('latin1', 1, this.bytes.length - 1);
+    if (collected === undefined) return this.bytes.toString('latin1', 1, this.bytes.length - 1);
+    collected.push(this);
+    return placeholder;
+  }
+}
+
+/** The JSON of a value, with a placeholder for each vector, and these vectors in their order. */
+export function jsonAround(value: unknown): { readonly json: string; readonly vectors: readonly Vector[] } {
+  const vectors: Vector[] = [];
+  collected = vectors;
+  try {
+    return { json: JSON.stringify(value), vectors };
+  } finally {
+    collected = undefined;
   }
 }

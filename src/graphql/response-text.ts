@@ -1,34 +1,8 @@
 // Writes results as JSON, with vectors as bytes that are never copied.
-import { hash, randomBytes } from 'node:crypto';
-import type { Vector } from '../data/vector.js';
+import { hash } from 'node:crypto';
+import { jsonAround, placeholder, Vector } from '../data/vector.js';
 import { QueryTooComplex } from '../errors.js';
 import type { Claim } from '../lib/memory-budget.js';
-
-/** Stands for a vector until its bytes are inserted. It is random, so that no text of the service can contain it. */
-const placeholder = randomBytes(12).toString('hex');
-
-/** The vectors of the result that is being serialized; undefined at any other time. */
-let collected: Vector[] | undefined;
-
-/** A vector in a result. Other serializers than those of this file write it as an array of numbers. */
-export class ResponseVector {
-  readonly #vector: Vector;
-
-  constructor(vector: Vector) {
-    this.#vector = vector;
-  }
-
-  /** Of its JSON, in bytes. */
-  get length(): number {
-    return this.#vector.bytes.length;
-  }
-
-  toJSON(): unknown {
-    if (collected === undefined) return JSON.parse(this.#vector.bytes.toString('latin1'));
-    collected.push(this.#vector);
-    return placeholder;
-  }
-}
 
 /**
  * Serializes a result as bytes. Most bytes of a response with a hundred vectors are theirs: they are neither copied nor hashed again.
@@ -94,7 +68,7 @@ function sizeOf(result: unknown): number {
   let text = 0;
   let vectors = 0;
   function add(value: unknown): void {
-    if (value instanceof ResponseVector) vectors += value.length;
+    if (value instanceof Vector) vectors += value.bytes.length;
     else if (typeof value !== 'object' || value === null) text += lengthOf(value);
     else if (Array.isArray(value)) {
       text += value.length + 2;
@@ -116,15 +90,9 @@ function sizeOf(result: unknown): number {
 function serialize(result: unknown, claim: Claim | undefined, counted = Number.NaN) {
   const size = counted <= maxSerialized ? counted : sizeOf(result);
   claim?.reserveResponse(size);
-  const vectors: Vector[] = [];
-  collected = vectors;
-  try {
-    const text = JSON.stringify(result);
-    // What had to be escaped, or takes several bytes, is known only now.
-    const bytes = text.length > maxSerialized / maxBytesOfCharacter ? Buffer.byteLength(text) : 0;
-    if (bytes > maxSerialized) throw tooLarge(bytes);
-    return { pieces: vectors.length === 0 ? [text] : text.split(`"${placeholder}"`), vectors };
-  } finally {
-    collected = undefined;
-  }
+  const { json, vectors } = jsonAround(result);
+  // What had to be escaped, or takes several bytes, is known only now.
+  const bytes = json.length > maxSerialized / maxBytesOfCharacter ? Buffer.byteLength(json) : 0;
+  if (bytes > maxSerialized) throw tooLarge(bytes);
+  return { pieces: vectors.length === 0 ? [json] : json.split(`"${placeholder}"`), vectors };
 }

@@ -11,7 +11,6 @@ import {
 import { isUnreadable } from '../data/parsing.js';
 import { Vector } from '../data/vector.js';
 import { UpstreamInvalidResponse } from '../errors.js';
-import { ResponseVector } from './response-text.js';
 
 /** A vector that went through JSON is a string. */
 function asVector(value: unknown): Vector {
@@ -74,7 +73,7 @@ export const scalars = {
   DateTime: { serialize: ofService(value => value) },
   /** Accepts any text. The resolver checks whether it is a date, since its error can name the argument. */
   DateOrDateTime: { parseValue: asText },
-  Vector: { serialize: (value: unknown) => new ResponseVector(asVector(value)) },
+  Vector: { serialize: asVector },
   JSONObject: {
     serialize: ofService(asObject),
     parseValue: (value: unknown) => finite(asObject(value)),

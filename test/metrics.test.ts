@@ -351,7 +351,7 @@ describe('metrics as OpenMetrics', () => {
     telemetry.request('http', 'One', 'ok', 60_000, spanOf('slow'));
     telemetry.request('http', 'One', 'ok', 300, spanOf('unsampled', false));
     telemetry.request('http', 'One', 'ok', 300);
-    telemetry.upstreamCall({ family: 'events', outcome: 'timeout', status: null, span: spanOf('call') }, 5);
+    telemetry.upstreamCalls({ family: 'events', outcome: 'timeout', status: null, span: spanOf('call') }, [5]);
     const exemplars = async () => {
       const lines = metricsFor(accept, await metrics.read()).body.split('\n');
       return lines.filter(line => line.includes(' # ')).map(line => line.replace(/ \d+\.?\d*$/, ''));

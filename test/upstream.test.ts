@@ -55,9 +55,13 @@ function upstreamAt(
   { timeoutMs = 10_000, connections = 8, connectionMaxAgeMs = 60_000, wire, api }: Settings = {},
 ) {
   const outcomes: string[] = [];
+  const updates: string[] = [];
   const telemetry: Telemetry = {
     ...silentTelemetry,
-    upstreamCall: ({ outcome, status }) => outcomes.push(`${outcome} ${status}`),
+    upstreamCalls({ family, outcome, status }, milliseconds) {
+      outcomes.push(`${outcome} ${status}`);
+      updates.push(`${family} ${milliseconds.length}`);
+    },
   };
   const upstream = createUpstream(
     { base, api, dev: undefined, timeoutMs, connections, connectionMaxAgeMs },
@@ -71,6 +75,7 @@ function upstreamAt(
     upstream,
     metadata,
     outcomes,
+    updates,
     read: (path = '/thing', part: Partial<UpstreamRequest> = {}, signal?: AbortSignal) =>
       upstream.send(
         { family: 'things', address: 'base', method: 'GET', path, safe: true, ...part },

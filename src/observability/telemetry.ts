@@ -20,11 +20,13 @@ export type Malformed = (typeof malformedKinds)[number];
 const shedReasons = ['concurrency', 'requests_in_flight', 'connections', 'memory', 'share'] as const;
 export type ShedReason = (typeof shedReasons)[number];
 
-interface UpstreamCall {
+/** Calls of one family to the service that ended alike. */
+interface UpstreamCalls {
   readonly family: string;
   readonly outcome: CallOutcome;
   readonly status: number | null;
-  readonly span: Span | undefined;
+  /** Of a single call that is traced. */
+  readonly span?: Span | undefined;
 }
 
 /** In seconds. */
@@ -121,9 +123,10 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
       void removeSeries(requests, 'operation', operation);
       requestTimes.remove({ operation });
     },
-    upstreamCall({ family, outcome, status, span }: UpstreamCall, milliseconds: number) {
+    upstreamCalls({ family, outcome, status, span }: UpstreamCalls, milliseconds: readonly number[]) {
       const labels = { family, outcome, status: status ?? 'none' };
-      calls.observe({ labels, value: milliseconds / 1_000, exemplarLabels: exemplarOf(span) });
+      const exemplarLabels = exemplarOf(span);
+      for (const each of milliseconds) calls.observe({ labels, value: each / 1_000, exemplarLabels });
     },
     lookup: (family: string, source: Source) => lookups.inc({ family, source }),
     responseCacheHit: meters.cachedResponses,

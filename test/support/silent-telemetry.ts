@@ -2,7 +2,7 @@ import type { Telemetry } from '../../src/observability/telemetry.js';
 
 /** Telemetry that counts nothing; a test replaces what it wants to hear. */
 export const silentTelemetry: Telemetry = {
-  upstreamCall() {},
+  upstreamCalls() {},
   request() {},
   untrustedDocument() {},
   forgetOperation() {},

@@ -56,6 +56,10 @@ export interface Target extends Destination, Pick<UpstreamRequest, 'family' | 'a
   readonly limits: ReplyLimits;
   /** Under which a refusal of the credential is known: a service may accept it for some endpoints only. */
   readonly refusalKey: string;
+  /** How long the calls took that were answered with 200, in milliseconds. */
+  readonly times: number[];
+  /** Whether its latest call succeeded. */
+  works: boolean;
 }
 
 /** An attempt that holds a slot of the bulkhead. */
@@ -174,7 +178,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     const ahead = target.origin.clockDifference(reply.headers, now, now - state.startedAt);
     if (ahead !== undefined) telemetry.clockOf('the service', ahead);
     if (reply.status >= 200 && reply.status <= 299) {
-      telemetry.works(addressVariables[target.address], target.family);
+      target.works = true;
       target.breaker.leave(state.isTrial, undefined, now);
       this.#state = { name: 'reading', exchange: state.exchange, reply };
       // The outcome of a write does not wait.
@@ -183,6 +187,7 @@ export class Call<T> implements Waiter, ExchangeListener {
       return;
     }
     state.exchange.release();
+    target.works = false;
     const refusal = errorOfReply(reply, this.#request);
     this.#noteRefusal(refusal);
     this.#report(refusal, reply.status);
@@ -251,6 +256,7 @@ export class Call<T> implements Waiter, ExchangeListener {
   onBroken(error: BrokenExchange): void {
     const state = this.#state;
     if (state.name !== 'sending') return;
+    this.#target.works = false;
     this.#record(state, performance.now(), null, error);
     this.#failAttempt(state.isTrial, error);
   }
@@ -289,7 +295,8 @@ export class Call<T> implements Waiter, ExchangeListener {
     const { address, method, path, family } = this.#request;
     const milliseconds = now - startedAt;
     const outcome = failure === undefined ? 'answered' : callOutcome(failure);
-    telemetry.upstreamCall({ family, status, outcome, span }, milliseconds);
+    if (status === 200 && span === undefined) this.#target.times.push(milliseconds);
+    else telemetry.upstreamCalls({ family, status, outcome, span }, [milliseconds]);
     if (span !== undefined) {
       const attributes = {
         ...this.#target.origin.attributesOf(this.#target.prefix, this.#request),

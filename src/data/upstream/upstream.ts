@@ -42,7 +42,7 @@ export function createUpstream(
    * Makes the calls of a batch. Each waits in the bulkhead, is guarded by the circuit breaker of its scope at its endpoint family, and is retried once if
    * its request is safe. One deadline is over all of them. The receiver learns of each GatewayError: the service's refusal, or UPSTREAM_TIMEOUT,
    * UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED; of Abandoned if the signal aborted; and of what `read` throws.
-   * What the calls share is looked up, timed and aborted once (docs/decisions/0055-upstream-call.md).
+   * What the calls share is looked up, timed, reported and aborted once (docs/decisions/0055-upstream-call.md).
    * @param signal aborts when the caller no longer needs the replies. Without one the calls run to their end.
    * @returns what ends one call early.
    */
@@ -64,6 +64,7 @@ export function createUpstream(
     function end(): void {
       clearTimeout(deadline);
       signal?.removeEventListener('abort', onAbort);
+      for (const target of targets) reportCalls(telemetry, target);
     }
 
     const batch: Batch<T> = {
@@ -135,7 +136,7 @@ function createTargets(options: UpstreamOptions, telemetry: Telemetry, wire: Dis
       // Anyone may sign in, and their attempts are limited: those that fail stop no other.
       const breaker = scope === 'none' ? new Breaker(family, scope, telemetry) : breakers.memo(scope);
       const shared = { breaker, limits, refusalKey: `${scope} ${family}` };
-      return { family, address, ...destination, ...shared };
+      return { family, address, ...destination, ...shared, times: [], works: false };
     },
     /** For how many credentials a circuit breaker is open, by endpoint family that was called. */
     openBreakers: (): Readonly<Record<string, number>> =>
@@ -150,6 +151,11 @@ function createTargets(options: UpstreamOptions, telemetry: Telemetry, wire: Dis
 }
 
 const openOf = (breakers: PerScope<Breaker>) => [...breakers.values()].filter(({ isOpen }) => isOpen).length;
+
+function reportCalls(telemetry: Telemetry, { address, family, times, works }: Target): void {
+  if (times.length > 0) telemetry.upstreamCalls({ family, status: 200, outcome: 'answered' }, times);
+  if (works) telemetry.works(addressVariables[address], family);
+}
 
 /** In bytes, for the bodies of all replies that are being received, or wait to be read. A small heap allows fewer: they are parsed there. */
 const bodyBudgetBytes = Math.min(heapLimit / 4, 512 * 1024 * 1024);

@@ -523,3 +523,181 @@ check('a market whose publication has begun offers it no second time', async t =
   await page.getByRole('heading', { name: 'The market is being published' }).waitFor();
   assert.equal(await publish.count(), 0);
 });
+
+check('the palette offers no company of another text, and says that there is nothing only once it knows', async t => {
+  const { promise, release } = held(t);
+  await answer(t, 'FindCompanies', (result, { search }) =>
+    search === 'Oy' ? promise.then(() => result) : { data: { market: null }, errors: [unavailable] },
+  );
+  await openMarket();
+  await page.keyboard.press('Control+k');
+  const dialog = page.getByRole('dialog');
+  const nothing = dialog.getByText('Nothing has this name.');
+  const asked = page.waitForRequest(request => request.postDataJSON?.()?.operationName === 'FindCompanies');
+  await dialog.getByRole('combobox').fill('Oy');
+  await asked;
+  assert.equal(await nothing.count(), 0);
+  release();
+  const company = page.getByRole('option', { name: /Company$/ }).first();
+  await company.waitFor();
+  await dialog.getByRole('combobox').fill('Oy that fails');
+  assert.equal(await company.count(), 0);
+  await dialog.getByRole('alert').getByText('does not respond').waitFor();
+  assert.equal(await nothing.count(), 0);
+});
+
+check('numbers of companies and plots of events that cannot be read are told', async t => {
+  const failed = { message: 'Failed', extensions: { code: 'INTERNAL_SERVER_ERROR', retryable: false } };
+  await answer(t, 'CompanyFacets', () => ({ data: { market: null }, errors: [failed] }));
+  await openMarket();
+  await page.getByRole('form', { name: 'Filters' }).getByRole('alert').waitFor();
+  await openMonitor();
+  await answer(t, 'Plots', () => ({ errors: [failed] }));
+  await cell().click();
+  await page.getByRole('region', { name: 'Events by time and severity' }).getByRole('alert').waitFor();
+});
+
+check('a view that another tab has saved is not lost', async () => {
+  await openMonitor();
+  const other = await page.context().newPage();
+  await other.goto(on.origin);
+  for (const [tab, name] of [
+    [other, 'Of the other tab'],
+    [page, 'Of this tab'],
+  ]) {
+    await tab.getByRole('button', { name: 'Views' }).click();
+    await tab.getByLabel('Name of this view').fill(name);
+    await tab.getByRole('button', { name: 'Save' }).click();
+  }
+  for (const name of ['Of this tab', 'Of the other tab'])
+    await page.getByRole('button', { name: `Remove ${name}` }).click();
+  await other.getByRole('button', { name: 'Of this tab', exact: true }).waitFor({ state: 'hidden' });
+  await other.close();
+});
+
+check('behind the last event that is read comes the next one', async () => {
+  await openMonitor('?days=30');
+  const dialog = page.getByRole('dialog');
+  // Not by the pointer: the page would scroll to it.
+  await rows()
+    .last()
+    .getByRole('button')
+    .evaluate(button => button.click());
+  await dialog.getByRole('button', { name: 'Next' }).and(page.locator(':enabled')).click();
+  await page.waitForURL(/event=/);
+});
+
+check('an open event that is on no page yet is offered in the newer version that waits', async () => {
+  await openMonitor();
+  const { _id } = post('Open while it changes');
+  for (let number = 1; number <= 70; number += 1) post(`Newer than it ${number}`);
+  await page.getByRole('button', { name: 'Newer than it 70', exact: true }).waitFor();
+  await openMonitor(`?event=${_id}`);
+  await page.getByText('Pause', { exact: true }).dispatchEvent('click');
+  on.sandbox.touchEvent(_id, { title: 'Changed while it was open' });
+  await page.getByRole('dialog').getByText('There is a newer version of this event.').waitFor();
+});
+
+check('at midnight, the list stays paused and keeps what waits', async () => {
+  const tab = await page.context().newPage();
+  await tab.clock.install();
+  await tab.goto(on.origin);
+  await tab.getByRole('status').filter({ hasText: 'Live' }).waitFor();
+  await tab.getByRole('button', { name: 'Pause' }).click();
+  await tab.clock.fastForward('24:00:00');
+  await tab.getByRole('status').filter({ hasText: 'Live' }).waitFor();
+  post('On the next day');
+  await tab.getByRole('button', { name: '1 new' }).waitFor();
+  await tab.getByRole('button', { name: 'Resume' }).waitFor();
+  await tab.close();
+});
+
+check('a sign-out that fails is told', async t => {
+  const fail = route =>
+    route.request().postDataJSON()?.operationName === 'SignOut' ? route.abort() : route.fallback();
+  await page.route('**/graphql', fail);
+  t.after(() => page.unroute('**/graphql', fail));
+  await openMonitor();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.locator('header').getByRole('alert').getByText('There is no connection').waitFor();
+});
+
+check('the same export has the same key, and another one another', async t => {
+  const keys = [];
+  await answer(t, 'EndpointNames', () => ({
+    data: { exportEndpoints: [{ __typename: 'ExportEndpoint', nodeId: 'test', name: 'test' }] },
+  }));
+  await answer(t, 'ExportMarket', (_, { input }) => {
+    keys.push(input.idempotencyKey);
+    return { data: { exportMarketToEndpoint: null }, errors: [unavailable] };
+  });
+  await openMarket();
+  await page.getByRole('button', { name: 'Export', exact: true }).click();
+  const send = page.getByRole('button', { name: 'Send', exact: true }).and(page.locator(':enabled'));
+  await send.click();
+  await send.click();
+  await page.getByRole('dialog').getByText('on the screen').click();
+  await send.click();
+  await send.waitFor();
+  assert.equal(keys[1], keys[0]);
+  assert.equal(new Set(keys).size, 2);
+});
+
+check('a question from another screen stands above older criteria, until it is asked', async () => {
+  const question = page.getByLabel('Which companies do you look for?');
+  const ask = page.getByRole('button', { name: /^Ask/ });
+  await page.goto(`${on.origin}/discover`);
+  await question.fill('Who rents cranes?');
+  await ask.click();
+  await page.getByRole('heading', { name: 'Criteria' }).waitFor();
+  await page.goto(`${on.origin}/discover?question=bearings`);
+  assert.equal(await question.inputValue(), 'bearings');
+  await ask.click();
+  await page.waitForURL(`${on.origin}/discover`);
+  const countries = page.getByLabel('Add to Countries');
+  await countries.fill('Atlantis');
+  await countries.press('Enter');
+  assert.equal(await countries.evaluate(({ validationMessage }) => validationMessage), 'Choose one of the list.');
+  await countries.fill('');
+  await page.getByRole('button', { name: 'Start over' }).click();
+});
+
+check('a company that is closed is no step of the history, and a typed range is one', async () => {
+  await openMarket();
+  await page.locator('tbody tr').first().getByRole('button').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+  await page.getByLabel('Revenue, at least').fill('500M');
+  await page.waitForURL(/500000000/);
+  await page.goBack();
+  await page.waitForURL(url => url.search === '');
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  await page.goBack();
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+});
+
+check('a review says that it goes on', async t => {
+  const { promise, release } = held(t);
+  await answer(t, 'Review', result => promise.then(() => result));
+  await openMarket();
+  await page.locator('tbody input').first().check();
+  await page.getByRole('button', { name: 'Include 1 company' }).click();
+  await page.getByText('Deciding', { exact: true }).waitFor();
+  release();
+  await page.getByText('1 company included.').waitFor();
+});
+
+check('a browser without a clipboard says so, and only the first button of the pointer selects a time', async () => {
+  await openMonitor();
+  await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
+  await page.getByRole('button', { name: 'Views' }).click();
+  await page.getByRole('button', { name: 'Copy link' }).click();
+  await page.getByText('This browser does not copy it').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('slider').click({ button: 'right' });
+  await page.getByRole('slider').press('Escape');
+  const steps = () => page.evaluate(() => history.length);
+  const before = await steps();
+  await page.waitForTimeout(300);
+  assert.equal(new URL(page.url()).search, '');
+  assert.equal(await steps(), before);
+});

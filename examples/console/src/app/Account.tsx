@@ -2,7 +2,7 @@ import { useMutation, useReactiveVar } from '@apollo/client/react';
 import { useState } from 'react';
 import { graphql } from '../gql';
 import { sessionEnded } from '../graphql/links';
-import { Button, Field, Form, Modal, Submit } from '../ui';
+import { Button, Field, Form, Modal, Problems, Submit } from '../ui';
 import { beginSession, useViewer } from './session';
 
 const SignInDocument = graphql(`
@@ -16,7 +16,7 @@ const SignOutDocument = graphql(`mutation SignOut { signOut { viewer { email } }
 /** Who is signed in, with the buttons that change it. Nothing if the screen asks for it. */
 export function Account() {
   const { viewer } = useViewer();
-  const [signOut] = useMutation(SignOutDocument, { onCompleted: () => beginSession() });
+  const [signOut, { error }] = useMutation(SignOutDocument, { onCompleted: () => beginSession() });
   const hasEnded = useReactiveVar(sessionEnded);
   if (!viewer) return null;
   if (hasEnded) return <SignInButton title="Your session has ended" />;
@@ -25,6 +25,7 @@ export function Account() {
     <>
       <span title={viewer.email ?? undefined}>{isSignedIn ? (viewer.name ?? viewer.email) : 'Demo'}</span>
       {isSignedIn ? <Button label="Sign out" onClick={() => signOut()} /> : <SignInButton />}
+      <Problems error={error} />
     </>
   );
 }

@@ -4,7 +4,7 @@ import { useNavigate, useParams } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { graphql } from '../gql';
 import { useRecentMarkets } from '../market/recent';
-import { Modal } from '../ui';
+import { Modal, Problems } from '../ui';
 import { SCREENS } from './screens';
 
 const FindCompaniesDocument = graphql(`
@@ -24,8 +24,12 @@ export function Palette({ onClose }: { onClose: () => void }) {
     const timer = setTimeout(() => setSearch(text.trim()), 200);
     return () => clearTimeout(timer);
   }, [text]);
-  const { data } = useQuery(FindCompaniesDocument, { variables: { id: id ?? '', search }, skip: !id || search === '' });
-  const companies = data?.market?.companies?.edges.map(({ node }) => node) ?? [];
+  const { data, loading, error } = useQuery(FindCompaniesDocument, {
+    variables: { id: id ?? '', search },
+    skip: !id || search === '',
+  });
+  const isCurrent = search === text.trim();
+  const companies = (isCurrent && data?.market?.companies?.edges.map(({ node }) => node)) || [];
   const entries = [
     ...SCREENS.map(([name, to]) => ({ key: to, name, kind: 'Screen', go: () => navigate({ to }) })),
     ...markets.map(({ id, name }) => ({
@@ -67,7 +71,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
             </ComboboxItem>
           ))}
         </ComboboxList>
-        {found.length === 0 && <p className="empty">Nothing has this name.</p>}
+        <Problems error={isCurrent ? error : undefined} />
+        {found.length === 0 && isCurrent && !loading && !error && <p className="empty">Nothing has this name.</p>}
       </ComboboxProvider>
     </Modal>
   );

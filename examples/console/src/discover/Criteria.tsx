@@ -129,6 +129,7 @@ function WordList({ label, words, options, onChange }: WordListProps) {
   const add = (input: HTMLInputElement) => {
     const text = input.value.trim();
     const word = options ? options.find(option => option.toLowerCase() === text.toLowerCase()) : text;
+    input.setCustomValidity(text && !word ? 'Choose one of the list.' : '');
     if (!word) return;
     input.value = '';
     if (!words.includes(word)) onChange([...words, word]);

@@ -44,7 +44,9 @@ export function Discover() {
 
   const ask = async (form: FormData) => {
     const { data } = await createCriteria({ variables: { question: String(form.get('searchInput')) } });
-    if (data?.createSearchCriteria) setCriteria(data.createSearchCriteria.searchCriteria);
+    if (!data?.createSearchCriteria) return;
+    setCriteria(data.createSearchCriteria.searchCriteria);
+    await navigate({ search: { market }, replace: true });
   };
   // A discovery that is running already is what the user wants to see.
   const follow = (started: Started) => {
@@ -52,7 +54,9 @@ export function Discover() {
     setStarted(started);
     return navigate({ search: { market: Number(started.marketId) } });
   };
-  const step = criteria ? 1 : market && !question ? 2 : 0;
+  /** One that comes from another screen stands above criteria that are still there. */
+  const prompt = question ?? criteria?.userPrompt;
+  const step = question ? 0 : criteria ? 1 : market ? 2 : 0;
 
   return (
     <div className="stack">
@@ -70,11 +74,11 @@ export function Discover() {
         <label>
           Which companies do you look for?
           <textarea
-            key={criteria?.userPrompt}
+            key={prompt}
             name="searchInput"
             rows={2}
             required
-            defaultValue={criteria?.userPrompt ?? question}
+            defaultValue={prompt ?? undefined}
             placeholder="Who makes sealed bearings in Germany?"
           />
         </label>

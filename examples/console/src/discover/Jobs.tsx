@@ -27,8 +27,11 @@ export function useJobs(marketId: string, phase: JobPhase, onFinished: () => voi
   const { data, error } = useSubscription(JobProgressDocument, {
     variables: { marketId, phase },
     skip: isBeginning,
-    onData({ data: { data } }) {
-      if (data?.jobProgress?.finished) onFinished();
+    onData({ client: { cache }, data: { data } }) {
+      if (!data?.jobProgress?.finished) return;
+      // The market has others now.
+      cache.evict({ id: cache.identify({ __typename: 'Market', id: marketId }), fieldName: 'companies' });
+      onFinished();
     },
   });
   const state = data?.jobProgress ?? undefined;

@@ -7,7 +7,7 @@ const EndpointNamesDocument = graphql(`query EndpointNames { exportEndpoints { n
 
 /** A field for an endpoint of the team, and the button that submits its form. */
 export function EndpointSelect({ label, disabled = false }: { label: string; disabled?: boolean }) {
-  const { data, error, refetch } = useQuery(EndpointNamesDocument);
+  const { data, error, refetch } = useQuery(EndpointNamesDocument, { fetchPolicy: 'cache-and-network' });
   return (
     <>
       <label>

@@ -26,7 +26,7 @@ const DeleteDocument = graphql(`
 `);
 
 export function Endpoints({ isSending, onTest }: { isSending: boolean; onTest: (endpoint: string) => void }) {
-  const { data, error, loading, refetch } = useQuery(EndpointsDocument);
+  const { data, error, loading, refetch } = useQuery(EndpointsDocument, { fetchPolicy: 'cache-and-network' });
   const [registering, setRegistering] = useState(false);
   const [secret, setSecret] = useState<string>();
   const [rotate, rotating] = useMutation(RotateDocument);

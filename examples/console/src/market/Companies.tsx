@@ -57,13 +57,14 @@ export function Companies({ id }: { id: string }) {
     return navigate({ search: last => ({ ...last, ...patch(last) }), resetScroll: false, replace });
   };
   const change = (patch: CompanySearch, replace?: boolean) => changeFrom(() => patch, replace);
-  const open = (company?: string) => navigate({ search: last => ({ ...last, company }), resetScroll: false });
+  const open = (company?: string) =>
+    navigate({ search: last => ({ ...last, company }), resetScroll: false, replace: !company });
 
   const filter = companyFilter(search);
   const orderBy = companyOrder(search);
   const list = useCompanies({ id, filter, orderBy });
   const { isCurrent, totalCount, edges, error, loading, refetch, next } = list;
-  const { data } = useQuery(CompanyFacetsDocument, {
+  const counts = useQuery(CompanyFacetsDocument, {
     variables: {
       id,
       butCountries: { ...filter, operatesIn: undefined },
@@ -72,7 +73,7 @@ export function Companies({ id }: { id: string }) {
       butMomentum: { ...filter, overallMomentum: undefined },
     },
   });
-  const facets = useLast(data?.market);
+  const facets = useLast(counts.data?.market);
 
   const clearFilters = () => navigate({ search: ({ sort, descending }) => ({ sort, descending }), resetScroll: false });
 
@@ -122,7 +123,7 @@ export function Companies({ id }: { id: string }) {
 
   return (
     <section className="stack" aria-label="Companies">
-      <Form className="stack" label="Filters" error={error} retry={refetch}>
+      <Form className="stack" label="Filters" error={error ?? counts.error} retry={error ? refetch : counts.refetch}>
         <div className="row line filters">
           <SearchBox
             label="Search companies"
@@ -149,7 +150,9 @@ export function Companies({ id }: { id: string }) {
               value={search[name]}
               counts={facets?.[name]?.histogram?.buckets}
               // The other end may have changed since.
-              onChange={(end, value) => changeFrom(last => ({ [name]: range({ ...last[name], [end]: value }) }), true)}
+              onChange={(end, value) =>
+                changeFrom(last => ({ [name]: range({ ...last[name], [end]: value }) }), search[name] !== undefined)
+              }
             />
           ))}
           {Object.values(filter).some(Boolean) && (

@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from '@apollo/client/react';
-import { useState } from 'react';
+import { useRef } from 'react';
 import { EndpointSelect } from '../exports/EndpointSelect';
 import { ExportRow } from '../exports/ExportRow';
 import { graphql } from '../gql';
@@ -47,14 +47,16 @@ export function ExportDialog({ marketId, to, choices, onClose }: ExportDialogPro
   const [write, csv] = useMutation(CsvDocument);
   const file = csv.data?.exportMarketCsv;
   const [send, { data: sent, error: failure, loading }] = useMutation(ExportMarketDocument);
-  // Made once: if the user sends the same again from this dialog, the gateway sends it only once.
-  const [idempotencyKey] = useState(() => crypto.randomUUID());
+  /** By what is sent: if the user sends the same again from this dialog, the gateway sends it only once. */
+  const keys = useRef<Record<string, string>>({}).current;
   const submit = async (form: FormData) => {
     const companies = choices[Number(form.get('choice'))]?.companies;
     if (!companies) return;
-    const endpoint = String(form.get('endpoint'));
-    if (to === 'csv') await write({ variables: { marketId, companies } });
-    else await send({ variables: { input: { marketId, companies, endpoint, idempotencyKey } } });
+    if (to === 'csv') return write({ variables: { marketId, companies } });
+    const input = { marketId, companies, endpoint: String(form.get('endpoint')) };
+    const what = JSON.stringify(input);
+    keys[what] ??= crypto.randomUUID();
+    return send({ variables: { input: { ...input, idempotencyKey: keys[what] } } });
   };
   const label = ({ count, which }: Choice) =>
     to === 'endpoint' && count > MAX_EXPORTED

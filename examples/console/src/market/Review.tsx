@@ -1,6 +1,6 @@
 import type { ErrorLike } from '@apollo/client';
 import { useMutation } from '@apollo/client/react';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useState, useTransition } from 'react';
 import { graphql } from '../gql';
 import type { ReviewDecision, ReviewTarget } from '../gql/graphql';
 import { ConfirmButton, capitalized, Form, formatCompanies } from '../ui';
@@ -36,7 +36,8 @@ interface ReviewButtonsProps {
 
 /** Decides which companies the market gets, and says of how many. */
 export function ReviewButtons({ id, isPublished, count, isAll, target, children }: ReviewButtonsProps) {
-  const [review, { error, loading }] = useMutation(ReviewDocument);
+  const [review, { error }] = useMutation(ReviewDocument);
+  const [deciding, startDeciding] = useTransition();
   const [failure, setFailure] = useState<ErrorLike>();
   const [done, setDone] = useState<string>();
   const which = `${isAll ? 'all ' : ''}${formatCompanies(count)}`;
@@ -56,13 +57,13 @@ export function ReviewButtons({ id, isPublished, count, isAll, target, children 
         <ConfirmButton
           key={status}
           label={`${verb} ${which}`}
-          disabled={loading}
+          disabled={deciding}
           title={`${verb} ${which}?`}
           text={isAll ? 'This takes the place of each decision that was made before.' : undefined}
-          onConfirm={() => decide(status, participle)}
+          onConfirm={() => startDeciding(() => decide(status, participle))}
         />
       ))}
-      {done && <span role="status">{done}</span>}
+      {(deciding || done) && <span role="status">{deciding ? 'Deciding' : done}</span>}
     </Form>
   );
 }

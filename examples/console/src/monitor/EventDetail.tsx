@@ -1,5 +1,6 @@
 import { useFragment, useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { graphql } from '../gql';
 import type { EventContentFragment as Event } from '../gql/graphql';
 import { Button, ExternalLink, Facts, Modal, Problems, Skeleton, Time, useLast, words } from '../ui';
@@ -35,8 +36,8 @@ const EventSourcesDocument = graphql(`
   }
 `);
 
-/** An event in the version that was opened, with the ways to a newer one and to those beside it in the list. */
-export function EventDetail({ id, rows }: { id: string; rows: readonly Row[] }) {
+/** An event in the version that was opened, with the ways to a newer one and to those beside it in the list. @param end reads more rows once it is seen */
+export function EventDetail({ id, rows, end }: { id: string; rows: readonly Row[]; end: ReactNode }) {
   const { search, change } = useEventSearch();
   const { version } = search;
   const { data, error, loading, refetch } = useQuery(EventDetailDocument, {
@@ -57,6 +58,7 @@ export function EventDetail({ id, rows }: { id: string; rows: readonly Row[] }) 
         <div className="row">
           <Button label="← Previous" aria-keyshortcuts="k" disabled={!previous} onClick={() => show(previous)} />
           <Button label="Next →" aria-keyshortcuts="j" disabled={!next} onClick={() => show(next)} />
+          {newest && !next && end}
         </div>
         <Problems error={error} retry={refetch} />
         {!event && loading && <Skeleton lines={10} />}

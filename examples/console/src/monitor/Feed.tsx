@@ -31,8 +31,10 @@ interface FeedProps {
 /** The list of events. New ones arrive above it, unless the user has paused it, reads further down, or is about to use a row, which must not move. */
 export function Feed({ total, onUpdate }: FeedProps) {
   const { search, change } = useEventSearch();
+  // Another day changes nothing: what waits, and whether it is paused, stays.
+  const [filter] = useState(() => listFilter(search));
   const { data, error, loading, fetchMore, refetch } = useQuery(EventsDocument, {
-    variables: { filter: listFilter(search) },
+    variables: { filter },
     notifyOnNetworkStatusChange: true,
   });
   const [paused, setPaused] = useState(false);
@@ -90,6 +92,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
     ({ variables, errorPolicy }) => fetchMore({ variables: { ...variables, isFirst: false }, errorPolicy }),
     data?.events?.pageInfo,
   );
+  const end = next.canRead && !loading && <div ref={whenVisible(next.read)} />;
   const count = useLast(total) ?? data?.events?.totalCount;
   const news = added.some(({ id }) => updated.has(id)) ? 'new or updated' : 'new';
 
@@ -125,9 +128,9 @@ export function Feed({ total, onUpdate }: FeedProps) {
       {loading && <Skeleton lines={rows.length === 0 ? 14 : 3} />}
       {!loading && data?.events && rows.length === 0 && <p className="empty">No event matches these filters.</p>}
       <Problems error={next.error} retry={next.retry} />
-      {next.canRead && !loading && <div ref={whenVisible(next.read)} />}
+      {end}
       {watching && <Watches search={search} onClose={() => setWatching(false)} />}
-      {search.event && <EventDetail key={search.event} id={search.event} rows={rows} />}
+      {search.event && <EventDetail key={search.event} id={search.event} rows={[...added, ...rows]} end={end} />}
     </section>
   );
 }

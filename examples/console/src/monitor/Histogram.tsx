@@ -55,7 +55,8 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
     const at = cursor ?? bars - 1;
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: bars - 1 }[event.key];
     if (event.key === 'Enter') select(drag ?? [at, at]);
-    else if (event.key === 'Escape') clear();
+    else if (event.key === 'Escape' && search.from) clear();
+    else if (event.key === 'Escape') leave();
     else if (to !== undefined) {
       setCursor(clamp(to));
       setDrag(event.shiftKey ? [drag?.[0] ?? at, clamp(to)] : undefined);
@@ -89,9 +90,8 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
           />
         )}
       </div>
-      {error && !plot ? (
-        <Problems error={error} retry={retry} />
-      ) : (
+      <Problems error={error} retry={retry} />
+      {(plot || !error) && (
         <div
           className={styles.histogram}
           role="slider"
@@ -104,6 +104,7 @@ export function Histogram({ plot, error, retry }: HistogramProps) {
           onKeyDown={onKeyDown}
           onBlur={leave}
           onPointerDown={event => {
+            if (event.button !== 0) return;
             event.currentTarget.setPointerCapture(event.pointerId);
             setDrag([barAt(event), barAt(event)]);
           }}

@@ -12,6 +12,7 @@ import { usePlots } from './usePlots';
 export function Monitor() {
   const { search } = useEventSearch();
   const { plots, total, readSoon, error, retry } = usePlots(search);
+  const { event, version, ...filters } = search;
   return (
     <div className="stack">
       <div className="row">
@@ -23,7 +24,7 @@ export function Monitor() {
         <Histogram plot={plots?.histogram} error={error} retry={retry} />
         <Matrix cells={plots?.cells} />
       </div>
-      <Feed key={JSON.stringify(listFilter(search))} total={total} onUpdate={readSoon} />
+      <Feed key={JSON.stringify(filters)} total={total} onUpdate={readSoon} />
     </div>
   );
 }

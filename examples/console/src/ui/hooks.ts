@@ -1,4 +1,4 @@
-import { useEffect, useReducer, useState } from 'react';
+import { useEffect, useState, useSyncExternalStore } from 'react';
 
 /** The time now, renewed every second as long as it is `running`, for ages and remaining times. */
 export function useNow(running: boolean): number {
@@ -18,15 +18,21 @@ export function useLast<T>(value: T | null | undefined): T | undefined {
   return value ?? last;
 }
 
-/** A state that outlives a reload of the tab, or with `localStorage` the tab. Undefined if there is none. */
+function onStorage(listener: () => void) {
+  addEventListener('storage', listener);
+  return () => removeEventListener('storage', listener);
+}
+
+/** A state that outlives a reload of the tab, or with `localStorage` the tab, and is the same in all tabs. Undefined if there is none. */
 export function useStored<T>(key: string, storage = sessionStorage): [T | undefined, (value: T | undefined) => void] {
-  const [, render] = useReducer((count: number) => count + 1, 0);
+  const stored = useSyncExternalStore(onStorage, () => storage.getItem(key));
   const store = (value: T | undefined) => {
     if (value === undefined) storage.removeItem(key);
     else storage.setItem(key, JSON.stringify(value));
-    render();
+    // The browser tells only the other tabs.
+    dispatchEvent(new Event('storage'));
   };
-  return [JSON.parse(storage.getItem(key) ?? 'null') ?? undefined, store];
+  return [JSON.parse(stored ?? 'null') ?? undefined, store];
 }
 
 /** A `ref` that calls `onVisible` when its element comes near the visible part of the page. */

@@ -15,14 +15,18 @@ export const Submit = ({ label, busy, sending }: { label: string; busy: string; 
 
 type CopyButtonProps = { done: string; text: () => string } & ComponentProps<typeof Button>;
 
-/** A button that copies a text, and says so. */
+/** A button that copies a text, and says so. Without TLS, browsers have no clipboard. */
 export function CopyButton({ label, done, text, ...props }: CopyButtonProps) {
-  const [copied, setCopied] = useState(false);
+  const [result, setResult] = useState<string>();
   const copy = async () => {
-    await navigator.clipboard.writeText(text());
-    setCopied(true);
+    try {
+      await navigator.clipboard.writeText(text());
+      setResult(done);
+    } catch {
+      setResult('This browser does not copy it');
+    }
   };
-  return <Button label={copied ? done : label} onClick={copy} onBlur={() => setCopied(false)} {...props} />;
+  return <Button label={result ?? label} onClick={copy} onBlur={() => setResult(undefined)} {...props} />;
 }
 
 /** A field with its name above it. */

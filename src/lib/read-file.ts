@@ -1,9 +1,9 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 const mebibyte = 1024 * 1024;
 
 /**
- * The text of an operator's file.
+ * The text of an operator's file. @param maxMiB counts what is read: a file may grow meanwhile.
  * @throws Error if it is larger, or no regular file: a pipe or a device could wait or go on for ever.
  */
 export function readTextFile(file: string, maxMiB = 16): string {
@@ -13,8 +13,16 @@ export function readTextFile(file: string, maxMiB = 16): string {
     const found = fstatSync(descriptor);
     // Reading a folder fails by itself.
     if (!found.isFile() && !found.isDirectory()) throw new Error('it is not a regular file');
-    if (found.size > maxMiB * mebibyte) throw new Error(`it is larger than ${maxMiB} MB`);
-    return readFileSync(descriptor, 'utf8');
+    const chunks: Buffer[] = [];
+    let size = found.size;
+    for (let total = 0; size <= maxMiB * mebibyte; size = total) {
+      const chunk = Buffer.alloc(size - total + 1024);
+      const length = readSync(descriptor, chunk);
+      if (length === 0) return Buffer.concat(chunks).toString('utf8');
+      chunks.push(chunk.subarray(0, length));
+      total += length;
+    }
+    throw new Error(`it is larger than ${maxMiB} MB`);
   } finally {
     closeSync(descriptor);
   }

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import type { Scope } from '../src/auth/credentials.js';
+import type { Generation } from '../src/data/cache/generations.js';
 import { localPollStore } from '../src/data/polling/poll-store.js';
 import { askedPauseMs, type PollerDeps, pauseAfter, type Watched } from '../src/data/polling/poller.js';
 import { createPolling } from '../src/data/polling/polling.js';
 import { connectRedis } from '../src/data/redis.js';
+import { jobProgress } from '../src/domains/discovery/feed.js';
 import { Forbidden, RateLimited, UpstreamUnavailable } from '../src/errors.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
 import { cleanups } from './support/cleanups.js';
@@ -124,6 +127,40 @@ test('lets another gateway poll where its own polls fail, after the pause that t
   const { value } = await heard.next();
   expect((value?.state ?? 0) - (failures.at(-1) as number)).toBeGreaterThanOrEqual(900);
   leaving.abort();
+});
+
+test('does not poll jobs before their time because another token is proposed for their market', async () => {
+  const live = createPolling(undefined, {
+    intervalMs: 120_000,
+    telemetry: silentTelemetry,
+    acceptedScopes: { has: () => false },
+    budget: new MemoryBudget(),
+  });
+  let generation: Generation = { token: 'one', state: 'proposed' };
+  let asked = 0;
+  const endOverdue = () => {
+    asked += 1;
+    throw new UpstreamUnavailable('Down', { status: 503, errorCode: null, retryAfterSeconds: 60 });
+  };
+  const cache = { generations: { current: async () => generation } };
+  const leaving = new AbortController();
+  const auth = { scope: scope(), cancellation: leaving };
+  const subscribe = () =>
+    jobProgress('7', 'DISCOVERY')({ polling: live, cache, watches: { endOverdue } } as never, auth as never);
+  await subscribe();
+  await until(() => asked === 1);
+  for (const token of ['two', 'three']) {
+    generation = { token, state: 'proposed' };
+    await subscribe();
+    await sleep(20);
+  }
+  expect(asked).toBe(1);
+  // Somebody has written.
+  generation = { token: 'four', state: 'settled' };
+  await subscribe();
+  await until(() => asked === 2);
+  leaving.abort();
+  await live.close();
 });
 
 test('tells the other gateways nothing of a credential that the service has accepted for them, and not here', async () => {

@@ -55,8 +55,10 @@ interface FeedDeps extends WriterDeps {
 /** The jobs of a phase, until the last one has ended. @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, BAD_USER_INPUT. */
 export const jobProgress =
   (marketId: string, phase: JobPhase) =>
-  (deps: FeedDeps, { credential, scope, cancellation }: RequestAuth) =>
-    deps.polling.watch<JobProgress>(
+  (deps: FeedDeps, { credential, scope, cancellation }: RequestAuth) => {
+    /** Stands for all that are proposed one after the other: that each is a new one is no reason to poll. */
+    let proposed: string | undefined;
+    return deps.polling.watch<JobProgress>(
       scope,
       `jobs ${jobsEndpoint.version} ${phase} ${marketId}`,
       {
@@ -80,10 +82,16 @@ export const jobProgress =
         },
         same: (one, other) => isDeepStrictEqual(shownOf(one), shownOf(other)),
         isFinal: ({ finished }) => finished,
-        generation: async () => (await deps.cache.generations.current(jobsTag(marketId), scope))?.token,
+        async generation() {
+          const found = await deps.cache.generations.current(jobsTag(marketId), scope);
+          if (found === undefined) return undefined;
+          proposed = found.state === 'proposed' ? (proposed ?? found.token) : undefined;
+          return proposed ?? found.token;
+        },
       },
       cancellation.signal,
     );
+  };
 
 /** What a watch of jobs sends: each state that the client does not have. @throws BadUserInput that names `input.after`. */
 export function watchedJob(deps: FeedDeps, marketId: string, phase: JobPhase, after: string | null) {

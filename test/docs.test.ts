@@ -298,6 +298,11 @@ describe('docs/gateway-errors.ts', () => {
   });
 });
 
+test('GraphiQL opens with the query of the README', () => {
+  const [, query] = /```graphql\n([\s\S]*?)```/.exec(read('README.md')) ?? [];
+  expect(readExamples()[0]?.query.replace(/^#.*\n/, '')).toBe(query);
+});
+
 test('each tab of GraphiQL fits into its editor', () => {
   const lines = readExamples().flatMap(({ query, variables = '' }) => `${query}\n${variables}`.split('\n'));
   expect(lines.filter(line => line.length > 70)).toEqual([]);

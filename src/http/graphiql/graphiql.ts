@@ -55,7 +55,7 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
 /** The example queries, and the script that renders GraphiQL in the browser. */
 const folder = fileURLToPath(new URL('../../../operations/graphiql/', import.meta.url));
 
-/** The queries in the first tabs of GraphiQL, with their variables. They read market 1 of the sandbox; for another service, change the number. */
+/** The queries in the first tabs of GraphiQL, with their variables. They read markets 1 and 3 of the sandbox; for another service, change the numbers. */
 export function readExamples(): GraphiqlOptions['tabs'] {
   const files = readdirSync(folder).filter(file => file.endsWith('.graphql'));
   return files.sort().map(file => {

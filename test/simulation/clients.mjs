@@ -212,7 +212,7 @@ export class Clients {
     const transport = via % 2 === 0 ? 'sse' : 'ws';
     if (id === undefined) return;
     const follower = { id, via, transport, account: 'a', at: now() };
-    await this.#followStates(this.exports, follower, progress, { id }, ({ finishedAt }) => finishedAt !== null);
+    await this.#followStates(this.exports, follower, progress, { id }, ({ outcome }) => outcome !== 'RUNNING');
   }
 
   /** Reads the list, and listens behind it: over WebSocket or SSE, by pulling, by each in turn, or by a watch; from then on through any gateway. */

@@ -285,9 +285,10 @@ const rules = {
       for (const [index, { at, connection, ...state }] of seen.entries()) {
         const before = seen[index - 1];
         const isSame = before?.connection === connection;
-        const isOver = state.outcome !== 'RUNNING';
-        const goesBack = isSame && (before.attempts.length > state.attempts.length || before.finishedAt !== null);
-        if (state.id !== id || isOver !== (state.finishedAt !== null) || goesBack) yield { at, id, state, before };
+        // Nobody knows when that ended whose gateway was killed.
+        const isKnown = !['RUNNING', 'UNKNOWN'].includes(state.outcome);
+        const goesBack = isSame && (before.attempts.length > state.attempts.length || before.outcome !== 'RUNNING');
+        if (state.id !== id || isKnown !== (state.finishedAt !== null) || goesBack) yield { at, id, state, before };
       }
       const last = seen.at(-1);
       const record = records.findLast(each => each.id === id);

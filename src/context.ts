@@ -74,7 +74,7 @@ export class Context {
   readonly capabilities: Capabilities;
   private readonly components: Components;
   private readonly cancellation: RequestAuth['cancellation'];
-  private made: ReturnType<typeof createLoaders> | undefined;
+  private made: Loaders | undefined;
 
   /**
    * @param cancellation aborts when the client has disconnected or the request's deadline has passed; its reason is the error to report.
@@ -112,7 +112,7 @@ export class Context {
 
   /** @throws Unauthenticated, as `credential` does. */
   get loaders() {
-    this.made ??= createLoaders(this.components, this.auth);
+    this.made ??= new Loaders(this.components, this.auth);
     return this.made;
   }
 
@@ -136,18 +136,39 @@ export class Context {
   }
 }
 
-/** Those of each domain. */
-function createLoaders(components: Components, auth: RequestAuth) {
-  const reader = createReader(components, auth);
-  const ofMarkets = (read: Reader['read']) => ({
-    companies: createCompaniesLoaders({ read }, auth.scope),
-    markets: createMarketsLoaders({ read }),
-  });
-  return {
-    ...ofMarkets(reader.read),
-    events: createEventsLoaders(reader, components.events, auth.credential, components.eventStatisticsLimit),
-    discovery: createDiscoveryLoaders(reader),
-    /** Those that read from the service, past the cache, and each thing once. */
-    newest: () => ofMarkets(reader.readAgain),
-  };
+/** Those of each domain. A class, because getters of an object literal would keep what a request has read until the next full garbage collection. */
+class Loaders {
+  readonly events: ReturnType<typeof createEventsLoaders>;
+  private readonly reader: Reader;
+  private readonly scope: Scope;
+  private ofCompanies: ReturnType<typeof createCompaniesLoaders> | undefined;
+  private ofMarkets: ReturnType<typeof createMarketsLoaders> | undefined;
+  private ofDiscovery: ReturnType<typeof createDiscoveryLoaders> | undefined;
+
+  constructor(components: Components, auth: RequestAuth) {
+    this.reader = createReader(components, auth);
+    this.scope = auth.scope;
+    this.events = createEventsLoaders(this.reader, components.events, auth.credential, components.eventStatisticsLimit);
+  }
+
+  get companies() {
+    this.ofCompanies ??= createCompaniesLoaders(this.reader, this.scope);
+    return this.ofCompanies;
+  }
+
+  get markets() {
+    this.ofMarkets ??= createMarketsLoaders(this.reader);
+    return this.ofMarkets;
+  }
+
+  get discovery() {
+    this.ofDiscovery ??= createDiscoveryLoaders(this.reader);
+    return this.ofDiscovery;
+  }
+
+  /** Those that read from the service, past the cache, and each thing once. */
+  get newest() {
+    const read = this.reader.readAgain;
+    return { companies: createCompaniesLoaders({ read }, this.scope), markets: createMarketsLoaders({ read }) };
+  }
 }

@@ -23,7 +23,7 @@ export const companiesResolvers: Resolvers = {
     async exportMarketCsv(_, { input: { marketId: market, companies } }, { loaders, writer }) {
       const id = marketId(market, 'input.marketId');
       const selected = () =>
-        namedIfRejected('input.marketId', loaders.newest().companies.selected(id, companies, 'input.companies'));
+        namedIfRejected('input.marketId', loaders.newest.companies.selected(id, companies, 'input.companies'));
       const domains =
         companies.domains == null
           ? (await selected()).map(({ domain }) => domain)

@@ -167,7 +167,7 @@ const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string
  * before a publication. @throws Conflict for a market that is not published
  */
 async function payload({ loaders }: Context, id: string, selection: CompanySelection): Promise<Payload> {
-  const { companies, markets } = loaders.newest();
+  const { companies, markets } = loaders.newest;
   // The companies first, so that an invalid selection is refused before the first upstream call. The service has none of a market that is not published.
   const [exported, market] = await Promise.allSettled([
     companies.exported(id, selection, 'input.companies'),

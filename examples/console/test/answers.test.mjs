@@ -549,7 +549,7 @@ check('the palette offers no company of another text, and says that there is not
 
 check('numbers of companies and plots of events that cannot be read are told', async t => {
   const failed = { message: 'Failed', extensions: { code: 'INTERNAL_SERVER_ERROR', retryable: false } };
-  await answer(t, 'CompanyFacets', () => ({ data: { market: null }, errors: [failed] }));
+  await answer(t, 'CompanyFacets', () => ({ errors: [failed] }));
   await openMarket();
   await page.getByRole('form', { name: 'Filters' }).getByRole('alert').waitFor();
   await openMonitor();

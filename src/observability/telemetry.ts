@@ -50,6 +50,13 @@ export type Telemetry = ReturnType<typeof createTelemetry>;
 
 /** The metrics that count events. Each value of a label that is known counts from 0. */
 function createMeters({ counter, counting, gauge, histogram, readGauge }: Metrics) {
+  /** By family. Copied at each scrape: to count one with `inc` costs more than to look it up in memory. */
+  const lookups = new Map<string, Record<Source, number>>();
+  counter('gateway_lookups_total', ['family', 'source'], function () {
+    this.reset();
+    for (const [family, counts] of lookups)
+      for (const [source, count] of Object.entries(counts)) this.inc({ family, source }, count);
+  });
   counter('gateway_log_lines_lost_total', [], function () {
     this.reset();
     this.inc(linesLost);
@@ -74,7 +81,7 @@ function createMeters({ counter, counting, gauge, histogram, readGauge }: Metric
     clientRequests: counter('gateway_client_requests_total', ['client']),
     deprecatedUses: counter('gateway_deprecated_uses_total', ['coordinate', 'client']),
     calls: histogram('gateway_upstream_call_seconds', callBuckets, ['family', 'outcome', 'status']),
-    lookups: counter('gateway_lookups_total', ['family', 'source']),
+    lookups,
     failing,
     clocks,
     cachedResponses: counting('gateway_response_cache_hits_total', 'tier', ['memory', 'redis', 'flight']),
@@ -128,7 +135,14 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
       const exemplarLabels = exemplarOf(span);
       for (const each of milliseconds) calls.observe({ labels, value: each / 1_000, exemplarLabels });
     },
-    lookup: (family: string, source: Source) => lookups.inc({ family, source }),
+    lookup(family: string, source: Source) {
+      let counts = lookups.get(family);
+      if (counts === undefined) {
+        counts = { memory: 0, redis: 0, flight: 0, network: 0 };
+        lookups.set(family, counts);
+      }
+      counts[source] += 1;
+    },
     responseCacheHit: meters.cachedResponses,
     drift: meters.drift,
     unreadable: meters.unreadable,

@@ -157,19 +157,13 @@ async function parseInTurns(
   return values;
 }
 
-/** What a read found before its own reply, and whether a part of that may not be stored. */
-interface Before {
-  readonly value: unknown;
-  readonly noStore: boolean;
-}
-
-/** Makes the reply to a read what the cache keeps of it. @throws GatewayError */
+/** Makes the reply to a read what the cache keeps of it. @param before what the read found before. @throws GatewayError */
 function loadedFrom(
   telemetry: Telemetry,
   auth: RequestAuth,
   read: Read<unknown>,
   reply: Reply,
-  before?: Before,
+  before?: unknown,
 ): MaybePromise<Loaded> {
   const text = replyText(reply, read.request);
   auth.metadata.claim?.reserveForParsing(text.length);
@@ -178,11 +172,11 @@ function loadedFrom(
     for (const field of schemaDrift.fields) telemetry.drift(field);
     return {
       value,
-      bytes: Buffer.byteLength(text) + (before === undefined ? 0 : JSON.stringify(before.value).length),
-      noStore: before?.noStore || forbidsStoring(reply),
+      bytes: Buffer.byteLength(text) + (before === undefined ? 0 : JSON.stringify(before).length),
+      noStore: forbidsStoring(reply),
     };
   };
-  const parser = before === undefined ? read : { ...read, parse: (body: unknown) => read.parse(body, before.value) };
+  const parser = before === undefined ? read : { ...read, parse: (body: unknown) => read.parse(body, before) };
   const content = () => contentOf(text, reply, read.request);
   return text.length <= maxAtOnce
     ? loaded(parseLenient(parser, content(), schemaDrift))
@@ -193,23 +187,15 @@ type FetchDeps = Pick<ReaderDeps, 'upstream' | 'telemetry'>;
 
 /** Reads from the service itself, past the cache, and what the read reads before it, until the signal of `auth` aborts. @throws GatewayError */
 export async function readUncached<T>(deps: FetchDeps, read: Read<T>, auth: RequestAuth): Promise<Loaded<T>> {
-  const before = read.before && (await readBefore(deps, read.before, auth));
-  const load = (reply: Reply) => loadedFrom(deps.telemetry, auth, read, reply, before) as MaybePromise<Loaded<T>>;
-  return deps.upstream.send(read.request, auth, load, auth.cancellation.signal);
-}
-
-async function readBefore(
-  deps: FetchDeps,
-  read: NonNullable<Read<unknown>['before']>,
-  auth: RequestAuth,
-): Promise<Before> {
   let noStore = false;
-  const value = await read(async other => {
-    const loaded = await readUncached(deps, other, auth);
-    noStore ||= loaded.noStore;
-    return loaded.value;
+  const before = await read.before?.(async other => {
+    const found = await readUncached(deps, other, auth);
+    noStore ||= found.noStore;
+    return found.value;
   });
-  return { value, noStore };
+  const load = (reply: Reply) => loadedFrom(deps.telemetry, auth, read, reply, before) as MaybePromise<Loaded<T>>;
+  const loaded = await deps.upstream.send(read.request, auth, load, auth.cancellation.signal);
+  return noStore ? { ...loaded, noStore } : loaded;
 }
 
 /** Loads a read that reads something else first. */

@@ -159,9 +159,10 @@ export class Poller {
       const startedAt = performance.now();
       const { result, minPauseMs } = await this.#poll(stopping);
       this.#failures = result === 'failed' ? this.#failures + 1 : 0;
-      inARow = result === last ? inARow + 1 : Math.max(this.#failures, 1);
+      inARow = result === last ? inARow + 1 : 1;
       last = result;
-      pauseMs = startedAt + Math.max(pauseAfter(result, inARow, intervalMs), minPauseMs) - performance.now();
+      pauseMs =
+        startedAt + Math.max(pauseAfter(result, this.#failures || inARow, intervalMs), minPauseMs) - performance.now();
     }
   }
 

@@ -88,8 +88,8 @@ function saysThatItFailed(body: unknown, { safe }: UpstreamRequest): boolean {
   const { success, ok, status, errorCode, error, errorMessage, errors, fault } = problem;
   const isEmpty = errors == null || Object.keys(Object(errors)).length === 0;
   const isFound = safe && (problem.id !== undefined || Array.isArray(problem.data));
-  const hasFailed = !isFound && typeof status === 'string' && /^(?:error|fail|failed|failure)$/i.test(status);
-  const isFailure = isNo(success) || isNo(ok) || status === 'error' || status === 'fail' || hasFailed;
+  const failures = isFound ? /^(?:error|fail)$/ : /^(?:error|fail|failed|failure)$/i;
+  const isFailure = isNo(success) || isNo(ok) || (typeof status === 'string' && failures.test(status));
   return (
     isFailure || Boolean(errorCode || error || errorMessage || fault) || !isEmpty || statedStatus(problem) !== null
   );

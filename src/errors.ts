@@ -220,7 +220,7 @@ export class UpstreamBadInput extends UpstreamError {
   readonly code = 'BAD_USER_INPUT';
 }
 
-/** The service itself failed. Only after such an error may an expired cache entry be served. */
+/** The service itself failed. Only after such an error, and none with a status of 300 to 499, may an expired cache entry be served. */
 export abstract class UpstreamFailure extends UpstreamError {
   constructor(message: string, upstream: UpstreamFault = { status: null, errorCode: null }, retryable = true) {
     super(message, upstream, undefined, retryable);

@@ -22,6 +22,7 @@ import {
   QueryTooComplex,
   RateLimited,
   Unauthenticated,
+  UpstreamInvalidResponse,
   UpstreamTimeout,
   UpstreamUnavailable,
 } from '../src/errors.js';
@@ -243,6 +244,8 @@ describe.each(allTiers)('a cache of %s', tiers => {
     new Unauthenticated('Who?', { status: 401, errorCode: null }),
     new Forbidden('No', { status: 403, errorCode: null }),
     new NotFound('Gone', { status: 404, errorCode: null }),
+    new UpstreamInvalidResponse('To a page for signing in', { status: 302, errorCode: null }),
+    new UpstreamInvalidResponse('Pay', { status: 402, errorCode: null }),
   ])('after a refusal, what was kept before it stands in for nothing any more: $name', async refusal => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     await getOrLoad(cache, scope, lookup('a'), never);

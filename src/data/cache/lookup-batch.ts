@@ -8,6 +8,7 @@ import {
   Unauthenticated,
   UpstreamFailure,
   type UpstreamFault,
+  UpstreamInvalidResponse,
   UpstreamTimeout,
 } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
@@ -227,8 +228,9 @@ export class LookupBatch implements Receiver<Loaded> {
     if (error instanceof NotFound) {
       this.#storeRefusal(inFlight, error.upstream?.noStore ? 0 : lookup.lifetime.absent, error.upstream);
     }
-    if (error instanceof Forbidden || error instanceof Unauthenticated) this.#storeRefusal(inFlight, 0);
-    if (!(error instanceof UpstreamFailure)) return error;
+    const refuses = error instanceof Forbidden || error instanceof Unauthenticated || isUndocumentedRefusal(error);
+    if (refuses) this.#storeRefusal(inFlight, 0);
+    if (refuses || !(error instanceof UpstreamFailure)) return error;
     const { key, lifetime, outlivesTag } = lookup;
     const usable = outlivesTag ? anyGeneration : generation?.token;
     const maxMs = lifetime.maxAge + lifetime.grace;
@@ -253,6 +255,12 @@ export class LookupBatch implements Receiver<Loaded> {
     if (redis !== undefined) this.#writes.set(key, entry);
     if (generation?.state === 'proposed' && entry.usableUntil > 0) this.#proposed.set(generation.token, tag);
   }
+}
+
+/** A redirect, as to a page for signing in, or a 4xx that says no more: the credential may have lost its rights, and sees nothing older. */
+function isUndocumentedRefusal(error: Error): boolean {
+  const status = error instanceof UpstreamInvalidResponse ? (error.upstream?.status ?? 0) : 0;
+  return status >= 300 && status <= 499;
 }
 
 /** Makes the result of a look-up from its entry: NotFound if that is a 404. */

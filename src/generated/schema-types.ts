@@ -1172,8 +1172,8 @@ export type Mutation = {
   readonly watchEvents?: Maybe<WatchEventsPayload>;
   /**
    * Sends the state of the jobs of a market to an endpoint of the client's team, now and after each change, until all jobs have ended: as `watchEvents` does, but each
-   * change is `{ "marketId", "phase", "finished", "unlisted", "jobs" }`, a whole state. `jobs` have the members of `Job` but `nodeId`; their `completion` follows from this
-   * state alone. No upstream call; the gateway then polls as for `jobProgress`.
+   * change is `{ "marketId", "phase", "finished", "unlisted", "jobs" }`, a whole state. `jobs` have the members of `Job` but `nodeId`, and `marketId` and `phase`; their
+   * `completion` follows from this state alone. No upstream call; the gateway then polls as for `jobProgress`.
    */
   readonly watchJob?: Maybe<WatchJobPayload>;
 };

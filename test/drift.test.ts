@@ -580,6 +580,8 @@ const neverSuccess: readonly (readonly [string, WireReply])[] = [
   ['a refusal in its status', { body: { status: 'UNAUTHORISED', message: 'No' } }],
   ['a refusal in its code', { body: { code: 'NOT_FOUND', message: 'No' } }],
   ['a refusal in its error', { body: { error: { code: 'FORBIDDEN', message: 'No' } } }],
+  ['a refusal in the other spelling', { body: { status: 'UNAUTHORIZED' } }],
+  ['a refusal in small letters, in its code', { body: { code: 'not_found' } }],
   ['a status of its own', { body: { statusCode: 500, title: 'No' } }],
   ['a problem (RFC 9457)', { body: { type: 'about:blank', title: 'No', status: 503, detail: 'No' } }],
   ['a fault of a gateway', { body: { fault: { faultstring: 'No' } } }],
@@ -688,6 +690,9 @@ const refusals: Readonly<Record<string, string>> = {
   'a refusal in its status': 'UNAUTHENTICATED',
   'a refusal in its code': 'NOT_FOUND',
   'a refusal in its error': 'FORBIDDEN',
+  'an error of another server': 'UNAUTHENTICATED',
+  'a refusal in the other spelling': 'UNAUTHENTICATED',
+  'a refusal in small letters, in its code': 'NOT_FOUND',
 };
 
 test.each([...neverSuccess, ...notDocumented])('a read whose answer is no success (%s) fails', async (kind, reply) => {
@@ -714,6 +719,33 @@ test.each([...neverSuccess, ...notDocumented])('a read whose answer is no succes
   }
 });
 
+test('a refusal is one in each spelling, and wherever a body says it', async () => {
+  let body: object = {};
+  service = fakeWire(() => ({ body }));
+  gateway = await startGateway({ wire: service.wire });
+  const said: [object, string][] = [
+    [{ success: false, errorCode: 'unauthorized' }, 'UNAUTHENTICATED'],
+    [{ status: 'Forbidden' }, 'FORBIDDEN'],
+    [{ data: { code: 'access-denied' } }, 'FORBIDDEN'],
+    [{ status: ' Not found ' }, 'NOT_FOUND'],
+    [{ code: 'InvalidToken' }, 'UNAUTHENTICATED'],
+    [{ error: { code: 7, status: 'UNAUTHENTICATED' } }, 'UNAUTHENTICATED'],
+    [{ error: { code: 403, message: 'No' } }, 'FORBIDDEN'],
+    [{ status: 'error', code: 401, message: 'No' }, 'UNAUTHENTICATED'],
+    [{ code: 'too_many_requests' }, 'RATE_LIMITED'],
+    [{ status: 'rate-limited' }, 'RATE_LIMITED'],
+    [{ code: 'internal_error' }, 'UPSTREAM_UNAVAILABLE'],
+    [{ status: 'Service Unavailable' }, 'UPSTREAM_UNAVAILABLE'],
+  ];
+  for (const [index, [refusal, code]] of said.entries()) {
+    body = refusal;
+    const headers = { 'x-api-key': `key-${index}` };
+    const read = await gateway.query('{ market(id: 1) { esg } }', {}, headers);
+    const wrote = await gateway.query(`mutation { ${review} }`, {}, headers);
+    expect([body, codesOf(read.errors), codesOf(wrote.errors)]).toEqual([body, [code], ['UPSTREAM_INVALID_RESPONSE']]);
+  }
+});
+
 test('ESG data whose status is an object that has no value is read', async () => {
   const esg = { status: { toString: 1, valueOf: 1 }, code: { toString: 1, valueOf: 1 }, score: 7 };
   await over({ body: esg });
@@ -721,13 +753,30 @@ test('ESG data whose status is an object that has no value is read', async () =>
   expect([errors, data]).toEqual([undefined, { market: { esg } }]);
 });
 
-test('a market or a list of jobs whose own status is "failed" is read', async () => {
+test.each<[unknown, unknown, unknown]>([
+  [
+    { id: 1, name: 'M', status: 'failed' },
+    { status: 'FAILED', data: [{ jobId: 7 }] },
+    { status: 'failed', data: [{ domain: 'a.example' }] },
+  ],
+  [
+    { name: 'M', status: 'Failure' },
+    { status: 'failed', jobs: [{ jobId: 7 }] },
+    { status: 'failed', companies: [{ domain: 'a.example' }] },
+  ],
+  [
+    { data: { name: 'M', status: 'failed' } },
+    { data: { status: 'failed', jobs: [{ jobId: 7 }] } },
+    { status: 'failed', companies: [{ domain: 'a.example' }] },
+  ],
+])('a market or a list whose own status is "failed" is read, case %#', async (market, jobs, companies) => {
   service = fakeWire(({ path }) => ({
-    body: path.endsWith('/jobs') ? { status: 'FAILED', data: [{ jobId: 7 }] } : { id: 1, name: 'M', status: 'failed' },
+    body: path.endsWith('/jobs') ? jobs : path.endsWith('/companies') ? companies : market,
   }));
   gateway = await startGateway({ wire: service.wire });
-  const { data, errors } = await gateway.query('{ market(id: 1) { name jobs { id } } }');
-  expect([errors, data]).toEqual([undefined, { market: { name: 'M', jobs: [{ id: '7' }] } }]);
+  const { data, errors } = await gateway.query('{ market(id: 1) { name jobs { id } companies { nodes { domain } } } }');
+  const found = { name: 'M', jobs: [{ id: '7' }], companies: { nodes: [{ domain: 'a.example' }] } };
+  expect([errors, data]).toEqual([undefined, { market: found }]);
 });
 
 test.each<readonly [string, WireReply]>([
@@ -762,6 +811,7 @@ describe('a market of which there is no record', () => {
     ['what another server says', { message: 'Hello' }, 'UPSTREAM_INVALID_RESPONSE'],
     ['a refusal', { success: false, errorCode: 'NOT_FOUND', message: 'No' }, 'NOT_FOUND'],
     ['a refusal of the key', { success: false, errorCode: 'UNAUTHORISED' }, 'UNAUTHENTICATED'],
+    ['a refusal of the key in another spelling', { success: false, errorCode: 'Unauthorized' }, 'UNAUTHENTICATED'],
   ])('(%s) is an error at each field that needs it', async (_, body, code) => {
     await over({ body });
     const { data, errors } = await gateway.query(`{ market(id: 1) { id ${fields} searchCriteria { marketName } } }`);

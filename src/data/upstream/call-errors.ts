@@ -78,7 +78,7 @@ export function reportRefusal(
 ): void {
   const subject = addressVariables[address];
   const { status, errorCode } = (refusal instanceof UpstreamError && refusal.upstream) || {};
-  const isUnexplained = unexplained.has(status ?? 0) && !statusByErrorCode.has(errorCode ?? '');
+  const isUnexplained = unexplained.has(status ?? 0) && statusNamed(errorCode, documented) === undefined;
   if (refusal instanceof UpstreamFailure) {
     telemetry.warn(subject, `${refusal.message} (HTTP ${status}); ${requestsFail}`, family);
   } else if (isUnexplained) {
@@ -115,8 +115,10 @@ export function errorOfProblem(problem: Problem, reply: Reply, request: RequestI
   const { errorCode, message } = readProblem(problem);
   const retryAfter = retryAfterSeconds(reply);
   const fault = { status: reply.status, errorCode, retryAfterSeconds: retryAfter, noStore: forbidsStoring(reply) };
-  const stated = reply.status <= 299 ? statedStatus(problem) : null;
-  const status = statusByErrorCode.get(errorCode ?? '') ?? stated ?? reply.status;
+  // A status that says no more than that it failed leaves the rest to the code.
+  const told = saysFailure(problem.status) ? { ...problem, status: null } : problem;
+  const stated = reply.status <= 299 ? statedStatus(told) : statusNamed(problem.errorCode, documented);
+  const status = stated ?? reply.status;
   switch (status) {
     case 400:
     case 422:
@@ -153,13 +155,43 @@ function retryAfterSeconds({ headers }: Reply): number | undefined {
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), 86_400);
 }
 
-const statusByErrorCode = new Map([
+/** The service's own codes (docs/upstream-api.md: Errors), and the other spelling of one. */
+const documented: ReadonlyMap<string, number> = new Map([
   ['QUERY_VALIDATION_FAILED', 400],
   ['UNAUTHORISED', 401],
+  ['UNAUTHORIZED', 401],
   ['FORBIDDEN', 403],
   ['NOT_FOUND', 404],
   ['INTERNAL_SERVER_ERROR', 500],
 ]);
+
+/** Those, and what servers in front of it say. None is the state of a market or of a job. */
+const statusByName = new Map([
+  ...documented,
+  ['BAD_REQUEST', 400],
+  ['UNAUTHENTICATED', 401],
+  ['INVALID_TOKEN', 401],
+  ['INVALID_API_KEY', 401],
+  ['ACCESS_DENIED', 403],
+  ['PERMISSION_DENIED', 403],
+  ['CONFLICT', 409],
+  ['TOO_MANY_REQUESTS', 429],
+  ['RATE_LIMITED', 429],
+  ['RATE_LIMIT_EXCEEDED', 429],
+  ['INTERNAL_ERROR', 500],
+  ['BAD_GATEWAY', 502],
+  ['SERVICE_UNAVAILABLE', 503],
+  ['GATEWAY_TIMEOUT', 504],
+]);
+
+/** The status of an error by its name in any spelling: `NOT_FOUND`, `not-found`, `Not found`, `NotFound`. */
+function statusNamed(name: unknown, statuses: ReadonlyMap<string, number> = statusByName): number | undefined {
+  if (typeof name !== 'string' || name.length > maxNameLength) return undefined;
+  const words = name.trim().replaceAll(/([a-z])(?=[A-Z])/g, '$1_');
+  return statuses.get(words.toUpperCase().replaceAll(/[\s-]+/g, '_'));
+}
+
+const maxNameLength = 64;
 
 /** @param text the service's own message. */
 function badInput(fault: UpstreamFault, { argument, members = [], listed }: RequestInfo, text: string): GatewayError {
@@ -190,12 +222,17 @@ const problemBounds = { text: maxProblemBytes, number: 1_024, items: 1_000, memb
  * The status of an error that a body has as a number or by its name, whatever that of its reply: some servers in front of a service answer everything
  * with 200.
  */
-export function statedStatus({ statusCode, status, code, error }: Problem): number | null {
-  const name = [status, code, error, Object(error).code].find(name => statusByErrorCode.has(name as string));
+export function statedStatus({ errorCode, statusCode, status, code, error }: Problem): number | null {
+  const named = [errorCode, status, code, error].map(name => statusNamed(name)).find(found => found !== undefined);
   const given = statusCode ?? status ?? code;
-  const stated = statusByErrorCode.get(name as string) ?? (typeof given === 'object' ? 0 : Number(given));
-  return stated >= 400 && stated <= 599 ? stated : null;
+  const stated = named ?? (typeof given === 'object' ? 0 : Number(given));
+  if (stated >= 400 && stated <= 599) return stated;
+  return typeof error === 'object' && error !== null ? statedStatus(error as Problem) : null;
 }
+
+/** Whether a status says in a word of its own that something failed. */
+export const saysFailure = (status: unknown): boolean =>
+  typeof status === 'string' && /^(?:error|fail|failed|failure)$/i.test(status);
 
 /** The members of an error's body that it documents. */
 const readProblem = ({ errorCode, message }: Problem) => ({

@@ -3,7 +3,7 @@ import { UpstreamInvalidResponse } from '../../errors.js';
 import { releaseArrayBuffers } from '../../lib/body.js';
 import { type BoundedJson, boundedJson, cutNumberArrays, flatArrays, quoteNumberArrays } from '../../lib/json.js';
 import { unwrapped } from '../parsing.js';
-import { errorOfProblem, statedStatus } from './call-errors.js';
+import { errorOfProblem, saysFailure, statedStatus } from './call-errors.js';
 import { responseTooLarge } from './exchange.js';
 import type { BodyBounds, NamedRecord, Reply, UpstreamRequest } from './request.js';
 
@@ -82,17 +82,22 @@ export function contentOf(text: BoundedJson, reply: Reply, request: UpstreamRequ
   return body;
 }
 
-/** As the service says it, or a server in front of it. What a read finds of a market or of its jobs may have the status "failed" itself. */
+/** As the service says it, or a server in front of it. */
 function saysThatItFailed(body: unknown, { safe }: UpstreamRequest): boolean {
   const problem = (body ?? {}) as Readonly<Record<string, unknown>>;
   const { success, ok, status, errorCode, error, errorMessage, errors, fault } = problem;
   const isEmpty = errors == null || Object.keys(Object(errors)).length === 0;
-  const isFound = safe && (problem.id !== undefined || Array.isArray(problem.data));
-  const failures = isFound ? /^(?:error|fail)$/ : /^(?:error|fail|failed|failure)$/i;
-  const isFailure = isNo(success) || isNo(ok) || (typeof status === 'string' && failures.test(status));
+  const isFailure = isNo(success) || isNo(ok) || (saysFailure(status) && !(safe && mayHaveFailed(problem)));
   return (
     isFailure || Boolean(errorCode || error || errorMessage || fault) || !isEmpty || statedStatus(problem) !== null
   );
+}
+
+/** Whether a body is a market, its criteria or a list such as its jobs, which may have the status "failed" themselves. Those of JSend are never theirs. */
+function mayHaveFailed(found: Readonly<Record<string, unknown>>): boolean {
+  const { status, id, name, searchCriteria, data, jobs, companies } = found;
+  if (status === 'error' || status === 'fail') return false;
+  return (id ?? name ?? searchCriteria) != null || [data, jobs, companies].some(Array.isArray);
 }
 
 const isNo = (value: unknown) => value === false || value === 0 || value === 'false';

@@ -526,6 +526,21 @@ describe('a service that says when to try again', () => {
     expect((await extensionsOf(write())).retryAfterSeconds).toBe(retryAfterSeconds);
   });
 
+  test.each([
+    [-3_600, 0],
+    [3_600, 0],
+    [3_600, 40],
+  ])('and whose clock is %d s ahead is waited for by its own, with a date that is %d s old', async (ahead, age) => {
+    const now = Date.now() + ahead * 1_000;
+    const headers = {
+      date: new Date(now - age * 1_000).toUTCString(),
+      ...(age > 0 && { age: `${age}` }),
+      'retry-after': new Date(now + 5_000).toUTCString(),
+    };
+    const { write } = await serviceThat((_, response) => void response.writeHead(503, headers).end());
+    expect((await extensionsOf(write())).retryAfterSeconds).toBe(5);
+  });
+
   test('is not asked again before that time, and not at all if the deadline comes first', async () => {
     fakeTimers();
     const { service, read, outcomes } = await serviceThat(later(503, '2'));

@@ -16,13 +16,12 @@ import {
   UpstreamTimeout,
   UpstreamUnavailable,
 } from '../../errors.js';
-import { timeNow } from '../../lib/clock.js';
 import { jsonObject } from '../../lib/json.js';
 import { BulkheadFull } from '../../lib/run.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
-import { forbidsStoring, type Reply, type UpstreamRequest } from './request.js';
+import { forbidsStoring, type Reply, repliedAt, type UpstreamRequest } from './request.js';
 
 /** The error for whatever ended a call. Its message names no address. */
 export function errorOfCall(error: unknown, isSafe: boolean): Error {
@@ -149,9 +148,9 @@ export function errorOfProblem(problem: Problem, reply: Reply, request: RequestI
 }
 
 /** The seconds that a reply asks to wait, at most a day; undefined if it does not say, or nothing that can be read. */
-function retryAfterSeconds({ headers }: Reply): number | undefined {
-  const text = String(headers['retry-after'] ?? '').trim();
-  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - timeNow()) / 1_000);
+function retryAfterSeconds(reply: Reply): number | undefined {
+  const text = String(reply.headers['retry-after'] ?? '').trim();
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - repliedAt(reply)) / 1_000);
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), 86_400);
 }
 

@@ -1,6 +1,7 @@
 // What is sent to the service, for whom, and what comes back.
 import type { Credential, Scope } from '../../auth/credentials.js';
 import type { UnreadableBody } from '../../lib/body.js';
+import { timeNow } from '../../lib/clock.js';
 import type { JsonBounds } from '../../lib/json.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 
@@ -30,6 +31,12 @@ export interface Reply {
 /** Whether the service forbids to store a reply. */
 export const forbidsStoring = ({ headers }: Reply): boolean =>
   /\bno-store\b/i.test(`${headers['cache-control'] ?? ''}`);
+
+/** When a reply came, in milliseconds since 1970, by the clock of the service where the reply says so: its other dates are of that clock. */
+export function repliedAt({ headers: { date, age } }: Reply): number {
+  const time = Date.parse(`${date}`) + (Number(age) || 0) * 1_000;
+  return Number.isNaN(time) ? timeNow() : time;
+}
 
 /** What a path names: the record that has its id in this member, or the market that a record belongs to. */
 export interface NamedRecord {

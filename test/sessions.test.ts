@@ -439,11 +439,14 @@ describe('a session', () => {
 describe('the cookies of the service', () => {
   let service: StubService;
   let cookies: readonly string[] = [];
+  /** How far the clock of the service is ahead, in milliseconds. */
+  let aheadMs = 0;
   /** The `Cookie` headers of the calls after sign-in, with their paths. */
   let sent: string[] = [];
   let other: TestGateway;
   beforeAll(async () => {
     service = await startStubService((request, response) => {
+      response.setHeader('date', new Date(Date.now() + aheadMs).toUTCString());
       if (request.url === '/v2/auth/sign-in') response.setHeader('set-cookie', cookies);
       else sent.push(`${request.url?.split('?')[0]} ${request.headers.cookie}`);
       reply(response, 200, { name: 'M', data: [] });
@@ -511,6 +514,18 @@ describe('the cookies of the service', () => {
     expect(found.cookies).toBe(expected);
     // A second may pass before the cookie is set.
     expect([maxAge, maxAge && `${Number(maxAge) - 1}`]).toContain(found.maxAge);
+  });
+
+  test.each([-7_200_000, 0, 7_200_000])('live as long as its own clock says, which is %d ms ahead', async ahead => {
+    aheadMs = ahead;
+    cleanups.push(() => {
+      aheadMs = 0;
+    });
+    const expires = (seconds: number) => new Date(Date.now() + ahead + seconds * 1_000).toUTCString();
+    const found = await signedIn(`sid=a; Expires=${expires(3_600)}`, `old=x; Expires=${expires(-60)}`);
+    expect(found.answer.errors).toBeUndefined();
+    expect(found.cookies).toBe('sid=a');
+    expect(Math.abs(Number(found.maxAge) - 3_600)).toBeLessThan(60);
   });
 
   test('go to the paths that they are for, below each address of the service', async () => {

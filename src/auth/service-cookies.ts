@@ -13,9 +13,10 @@ const maxLifetimeMs = 400 * dayMs;
 /**
  * The cookies that a browser would keep of a response, in the order in which it would send them (RFC 6265, 5.3 and 5.4). A cookie without a `Path` is
  * for all paths: by default it would be for those below the path of sign-in. A `Secure` one is accepted where the operator trusts plain HTTP.
- * @param lines the values of `Set-Cookie`. @param host that sent them. @returns those, and the domains of others that are not for this host.
+ * @param lines the values of `Set-Cookie`. @param host that sent them. @param sentAt when, by the clock of that host, in milliseconds since 1970.
+ * @returns those, and the domains of others that are not for this host.
  */
-export async function receivedCookies(lines: readonly string[], host: string) {
+export async function receivedCookies(lines: readonly string[], host: string, sentAt: number) {
   // Loaded with the first sign-in: its list of public suffixes takes 10 MB.
   const { Cookie, CookieJar, domainMatch } = await import('tough-cookie');
   const jar = new CookieJar(undefined, { rejectPublicSuffixes: false });
@@ -30,7 +31,7 @@ export async function receivedCookies(lines: readonly string[], host: string) {
   const now = timeNow();
   // The jar would judge what has expired by the clock of this host.
   const cookies = jar.getCookiesSync(root, { allPaths: true, sort: true, expire: false }).flatMap(cookie => {
-    const expiresAt = cookie.isPersistent() ? now + Math.min(cookie.TTL(now), maxLifetimeMs) : null;
+    const expiresAt = cookie.isPersistent() ? now + Math.min(cookie.TTL(sentAt), maxLifetimeMs) : null;
     if (expiresAt !== null && expiresAt <= now) return [];
     return [[cookie.cookieString(), cookie.path ?? '/', expiresAt] satisfies ServiceCookie];
   });

@@ -3,7 +3,7 @@ import { receivedCookies } from '../../auth/service-cookies.js';
 import { parseLenient } from '../../data/parsing.js';
 import { refusalOf } from '../../data/polling/state-message.js';
 import { contentOf, parseReply, replyText } from '../../data/upstream/reply.js';
-import type { Reply, UpstreamRequest } from '../../data/upstream/request.js';
+import { type Reply, repliedAt, type UpstreamRequest } from '../../data/upstream/request.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import type { Write } from '../../data/writer.js';
 import { SignInFailed, UpstreamInvalidResponse } from '../../errors.js';
@@ -39,7 +39,8 @@ export async function signIn(
     .catch(error => {
       throw refusalOf(error) === undefined ? error : new SignInFailed();
     });
-  const { cookies, otherDomains } = await receivedCookies([reply.headers['set-cookie'] ?? []].flat(), cookieHost);
+  const lines = [reply.headers['set-cookie'] ?? []].flat();
+  const { cookies, otherDomains } = await receivedCookies(lines, cookieHost, repliedAt(reply));
   const [domain] = otherDomains;
   if (domain !== undefined) {
     const named = /^[\w.-]+$/.test(domain) ? domain : 'another host';

@@ -809,6 +809,8 @@ describe('a market of which there is no record', () => {
     ['an empty list under data', { data: [] }, 'UPSTREAM_INVALID_RESPONSE'],
     ['an empty object', {}, 'UPSTREAM_INVALID_RESPONSE'],
     ['what another server says', { message: 'Hello' }, 'UPSTREAM_INVALID_RESPONSE'],
+    ['a record of nulls', { id: null, name: null, subtitle: null, marketName: null }, 'UPSTREAM_INVALID_RESPONSE'],
+    ['a null under data', { data: { id: null, userPrompt: null } }, 'UPSTREAM_INVALID_RESPONSE'],
     ['a refusal', { success: false, errorCode: 'NOT_FOUND', message: 'No' }, 'NOT_FOUND'],
     ['a refusal of the key', { success: false, errorCode: 'UNAUTHORISED' }, 'UNAUTHENTICATED'],
     ['a refusal of the key in another spelling', { success: false, errorCode: 'Unauthorized' }, 'UNAUTHENTICATED'],
@@ -817,6 +819,12 @@ describe('a market of which there is no record', () => {
     const { data, errors } = await gateway.query(`{ market(id: 1) { id ${fields} searchCriteria { marketName } } }`);
     expect(data.market).toEqual({ id: '1', name: null, subtitle: null, companyCount: null, searchCriteria: null });
     expect(codesOf(errors)).toEqual([code, code, code, code]);
+  });
+
+  test('is like an observation of which there is none', async () => {
+    await over({ body: { _id: null, title: null } });
+    const { data, errors } = await gateway.query('{ observation(id: "o-1") { title } }');
+    expect([data.observation, codesOf(errors)]).toEqual([null, ['UPSTREAM_INVALID_RESPONSE']]);
   });
 
   test('is none of the client that made up its key', async () => {

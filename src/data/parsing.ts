@@ -205,10 +205,10 @@ export const memberOr = (whole: unknown, member: string): unknown =>
     ? (whole as Readonly<Record<string, unknown>>)[member]
     : whole;
 
-/** A record of which each member may be missing, but not all: an empty object, or what another server answers, is no record. */
+/** A record of which each member may be missing or null, but not all: an empty object, or what another server answers, is no record. */
 export const withSomeOf = <T extends z.ZodType>(members: readonly string[], record: T) =>
   z.preprocess(value => {
-    const hasSome = members.some(member => Object.hasOwn(Object(value), member));
+    const hasSome = members.some(member => Object(value)[member] != null);
     return hasSome && isNoRemark(value) ? value : undefined;
   }, record);
 

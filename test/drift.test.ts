@@ -654,6 +654,12 @@ describe('a write', () => {
     },
   );
 
+  test('that is to create a session fails without an access token', async () => {
+    const [mutation = ''] = writes.createEmbedSession ?? [];
+    const tokens = { idToken: '', accessToken: '', refreshToken: '', expiresIn: 0, checksum: '' };
+    expectUnknown(await wrote(mutation, { body: tokens }), mutation);
+  });
+
   test.each(['startDiscovery', 'publishMarket'])('(%s) that names no job fails', async name => {
     const [mutation = ''] = writes[name] ?? [];
     for (const body of [[], { data: [{ workflowName: 'no id' }] }]) {

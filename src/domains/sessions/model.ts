@@ -12,10 +12,10 @@ const lifetime = z
   .default(0)
   .transform(seconds => Math.trunc(Math.min(Math.max(Number(seconds) || 0, 0), maxLifetime)));
 
-/** The five fields of a session (docs/upstream-api.md: Authentication). */
+/** The five fields of a session (docs/upstream-api.md: Authentication), which is none without an access token. */
 export const embedSession = z.preprocess(
   unwrapped,
-  z.object({ idToken: text, accessToken: text, refreshToken: text, expiresIn: lifetime, checksum: text }),
+  z.object({ idToken: text, accessToken: text.min(1), refreshToken: text, expiresIn: lifetime, checksum: text }),
 );
 
 export type EmbedSession = z.output<typeof embedSession>;

@@ -390,6 +390,29 @@ describe('registered endpoints', () => {
     await gateway.query(deleteMutation, { name: `\u200d${crm}` }, admin);
   });
 
+  test('have names without blanks at their ends, and are found with them', async () => {
+    const { url } = await startEndpoint(thanks);
+    const made = await register(url, { name: ` ${crm}\u00a0` });
+    expect(made.data.registerExportEndpoint.endpoint.name).toBe(crm);
+    expect(fault(await register(url, { name: `${crm} ` }))).toBe('CONFLICT input.name');
+    const changed = await update({ endpoint: `${crm} `, description: 'new' });
+    expect(changed.data.updateExportEndpoint.endpoint).toMatchObject({ name: crm, description: 'new' });
+    const { exportId } = (await send({ endpoint: `${crm} ` })).data.exportMarketToEndpoint;
+    const query = `query ($endpoint: String) { exports(first: 1, filter: { endpoint: $endpoint }) { nodes { id endpointName } } }`;
+    const found = await gateway.query(query, { endpoint: ` ${crm}` }, admin);
+    expect(found.data.exports.nodes).toEqual([{ id: exportId, endpointName: crm }]);
+    // As an earlier release has stored them.
+    await rewrite(state => ({
+      ...state,
+      endpoints: state.endpoints.map((each: { name: string }) =>
+        each.name === crm ? { ...each, name: `${crm}\u00a0` } : each,
+      ),
+    }));
+    expect(fault(await register(url))).toBe('CONFLICT input.name');
+    const removed = await gateway.query(deleteMutation, { name: crm }, admin);
+    expect(removed.data.deleteExportEndpoint.endpoint.name).toBe(`${crm}\u00a0`);
+  });
+
   test('accept names, URLs, descriptions and headers up to their bounds', async () => {
     const change = {
       headers: Array.from({ length: 8 }, (_, index) => ({ name: `X-${index}`, value: longest.slice('X-0'.length) })),

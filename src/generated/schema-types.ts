@@ -1582,7 +1582,7 @@ export type RegisterExportEndpointInput = {
    * control the connection.
    */
   readonly headers?: InputMaybe<ReadonlyArray<ExportHeaderInput>>;
-  /** Name, unique within the team, at most 255 characters. It cannot be changed later. */
+  /** Name, unique within the team, at most 255 characters. Blanks at its ends are left out. It cannot be changed later. */
   readonly name: Scalars['String']['input'];
   /**
    * URL that is reachable from the internet, at most 1,024 characters. It begins with `https://`, or with `http://` outside production. Path and

@@ -15,7 +15,7 @@ import { browserUrl } from './endpoint-response.js';
 import { exportProgress } from './feed.js';
 import { type Endpoint, type ExportRecord, statusOf } from './model.js';
 import type { Payload } from './sender.js';
-import { type ExportKey, exportWith, recentExports, retryOfExport } from './team-state.js';
+import { type ExportKey, exportWith, recentExports, retryOfExport, sameName } from './team-state.js';
 
 const maxDescriptionLength = 1_024;
 const maxEmailLength = 320;
@@ -46,7 +46,7 @@ export const exportsResolvers: Resolvers = {
     async registerExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
       const { endpoint, signingSecret } = await context.exports.registry.register(team, {
-        name: checkedName(input.name, 'input.name'),
+        name: checkedName(input.name, 'input.name').trim(),
         url: input.url,
         description: plainText(input.description, 'input.description', maxDescriptionLength),
         headers: checkedHeaders('RegisterExportEndpointInput.headers', input.headers ?? []),
@@ -204,13 +204,13 @@ function matcherOf(filter: ExportFilter | null | undefined): (record: ExportReco
   const endpoint = filter?.endpoint == null ? null : checkedName(filter.endpoint, 'filter.endpoint');
   if (market != null) marketId(market, 'filter.marketId');
   return record =>
-    (endpoint === null || record.endpoint === endpoint) &&
+    (endpoint === null || sameName(record.endpoint, endpoint)) &&
     (outcome == null || statusOf(record) === outcome) &&
     (market == null || record.marketId === market);
 }
 
 const exportListId = ({ endpoint, outcome, marketId }: ExportFilter) =>
-  listId('exports', JSON.stringify([endpoint?.normalize() ?? null, outcome ?? null, marketId ?? null]));
+  listId('exports', JSON.stringify([endpoint?.normalize().trim() ?? null, outcome ?? null, marketId ?? null]));
 
 /** The client's team. Its data changes without an upstream call, so a response that contains it must not be cached. @throws Forbidden */
 function teamOf({ credential, teams, metadata }: Context): TeamKey {

@@ -179,6 +179,7 @@ export class Sender {
       team,
       {
         ...recorded,
+        endpoint: endpoint.name,
         id: randomUUID(),
         endpointUrl: opened.endpoint.url,
         startedAt: iso(startsAt),

@@ -507,6 +507,24 @@ describe('jobs that the service lists some time after it has started them', () =
     });
   });
 
+  test.each(phases)('are waited for although the service did not name them (%s)', async (...[phase, mutation]) => {
+    let jobs: readonly object[] = [yesterdays];
+    const { wire } = fakeWire(({ method }) => ({ body: { data: method === 'GET' ? jobs : [] } }));
+    const own = forTest(await startGateway({ wire, env }));
+    expect((await own.query(`mutation { ${mutation} }`)).errors).toBeUndefined();
+    const query = `subscription { jobProgress(marketId: 4, phase: ${phase}) { finished jobs { id } } }`;
+    const heard = overSse(own.url, { query });
+    cleanups.push(heard.stop);
+    await until(() => heard.results.length > 0);
+    expect(heard.results[0].data.jobProgress).toEqual({ finished: false, jobs: [{ id: '1' }] });
+    jobs = [yesterdays, { ...yesterdays, jobId: 7 }];
+    await until(() => heard.results.length > 1);
+    const now = performance.now.bind(performance);
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
+    expect(await heard.ended).toBeUndefined();
+    expect(heard.results.at(-1).data.jobProgress).toEqual({ finished: true, jobs: [{ id: '1' }, { id: '7' }] });
+  });
+
   test.each(phases)('are waited for by the whole fleet (%s)', async (...row) => {
     const redis = forTest(await startRedis());
     const { listed, wire } = serviceOf();

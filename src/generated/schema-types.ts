@@ -965,8 +965,8 @@ export type JobProgress = {
    */
   readonly estimatedEndAt?: Maybe<Scalars['DateTime']['output']>;
   /**
-   * True if there are jobs and all of them have ended. The subscription then completes. While there are `unlisted` jobs, false for a minute after
-   * the start.
+   * True if there are jobs and all of them have ended. The subscription then completes. While there are `unlisted` jobs, and where the
+   * start named no jobs, false for a minute after the start.
    */
   readonly finished: Scalars['Boolean']['output'];
   /** The jobs. Empty if the service lists none. */

@@ -73,7 +73,9 @@ export const jobProgress =
           const unlisted = ids.filter(id => readable.every(job => job.id !== id));
           const haveEnded = jobs.length > 0 && readable === jobs && readable.every(job => job.finished);
           const awaited = isRecent ? unlisted.length : 0;
-          const finished = haveEnded && awaited === 0;
+          // A service that named no jobs may have started some all the same.
+          const isAwaited = isRecent && (ids.length === 0 || awaited > 0);
+          const finished = haveEnded && !isAwaited;
           // Jobs change their market, so its cached data becomes stale when the last one has ended.
           const hasEnded = last === undefined ? readable.some(endedRecently) : !last.finished;
           if (finished && hasEnded) await deps.cache.generations.renew(marketTag(marketId));

@@ -540,6 +540,20 @@ describe('the balancer', () => {
       expect(new Set(await Promise.all(heavy))).toEqual(new Set([200]));
     });
 
+    test.each(['haproxy.cfg', 'ingress.cfg'])('%s passes on nothing that only a balancer may say', async file => {
+      const shipped = await readFile('docs/operations/haproxy.cfg', 'utf8');
+      const folder = await folderWith({ 'haproxy.cfg': shipped, 'ingress.cfg': ofIngress() });
+      const said = ['x-forwarded-for', 'x-forwarded-host', 'traceparent', 'tracestate'];
+      const echo = await standIn(createServer(({ headers }, response) => void response.end(JSON.stringify(headers))));
+      port = await balancerBefore([echo, echo], join(folder, file));
+      for (const path of ['/graphql', '/graphql/stream']) {
+        const headers = Object.fromEntries(said.map(name => [name, 'of the client']));
+        const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
+        const seen = (await response.json()) as Record<string, string>;
+        expect(said.filter(name => seen[name] === 'of the client')).toEqual([]);
+      }
+    });
+
     test('refuses a source that has too many connections, though they are idle, and answers another', async () => {
       const shipped = await readFile('docs/operations/haproxy.cfg', 'utf8');
       const narrow = shipped.replace(/sc1_conn_cur gt \d+/, 'sc1_conn_cur gt 20');

@@ -174,6 +174,10 @@ test('each entry leads to the gateways, and repeats only what a failed connectio
   );
   for (const { spec } of [streamsService, subscriptionsService]) expect(spec).toEqual(manifest('Service').spec);
   expect(route.spec.rules[0].backendRefs).toEqual([{ name: 'gateway', port: service.port }]);
+  // What a gateway believes of a trusted peer, and Envoy does not replace.
+  expect(route.spec.rules[0].filters).toMatchObject([
+    { requestHeaderModifier: { remove: ['X-Forwarded-Host', 'traceparent', 'tracestate'] } },
+  ]);
   expect(policy.spec.targetRefs[0]).toMatchObject({ kind: route.kind, name: route.metadata.name });
   expect(policy.spec.retry.retryOn).toEqual({ triggers: ['connect-failure'] });
   expect(Number.parseInt(policy.spec.timeout.http.connectionIdleTimeout, 10) * 1_000).toBeLessThan(

@@ -196,6 +196,8 @@ describe('a client past its limit', () => {
     ['NAT64', '64:ff9b::198.51.100.1', '64:ff9b::198.51.100.2'],
     ['NAT64 within a site', '64:ff9b:1::198.51.100.1', '64:ff9b:1::198.51.100.2'],
     ['NAT64 with a prefix of 48 bits', '64:ff9b:1:c633:64:100::', '64:ff9b:1:c633:64:200::'],
+    ['NAT64 with a prefix of 56 bits', '64:ff9b:1:2ac6:33:6401::', '64:ff9b:1:2ac6:33:6402::'],
+    ['NAT64 with a prefix of 64 bits', '64:ff9b:1:2a2a:c6:3364:100::', '64:ff9b:1:2a2a:c6:3364:200::'],
     ['SIIT', '::ffff:0:198.51.100.1', '::ffff:0:198.51.100.2'],
     ['6to4', '2002:c633:6401:1::1', '2002:c633:6402:1::1'],
   ])('is its IPv4 address, where an address of %s embeds that', async (_, address, another) => {

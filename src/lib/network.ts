@@ -11,12 +11,20 @@ const embedded: Readonly<Record<string, number>> = { ipv4Mapped: 12, rfc6145: 12
 export function networkOf(address: string): string {
   if (!address.includes(':') || !ipaddr.isValid(address)) return address;
   const parsed = ipaddr.parse(address);
-  const start = embedded[parsed.range()];
+  const range = parsed.range();
+  const start = embedded[range];
   const bytes = parsed.toByteArray();
   if (start === undefined) return bytes.slice(0, 8).join('.');
-  const found = bytes.slice(start, start + 4);
-  // Behind a NAT64 prefix of 48 bits, the address is around the ninth byte, and nothing follows it (RFC 6052, 2.2).
-  return (found.every(byte => byte === 0) ? [...bytes.slice(6, 8), ...bytes.slice(9, 11)] : found).join('.');
+  // Behind a NAT64 prefix of 48, 56 or 64 bits, the address is around the ninth byte, and only zeros follow it (RFC 6052, 2.2).
+  const end = Math.max(
+    10,
+    bytes.findLastIndex(byte => byte !== 0),
+  );
+  const isAroundNinth = range === 'rfc6052' && end <= 12;
+  const found = isAroundNinth
+    ? [...bytes.slice(end - 4, 8), ...bytes.slice(9, end + 1)]
+    : bytes.slice(start, start + 4);
+  return found.join('.');
 }
 
 /** A network as people write it, and `networkOf` reads it: 64 bits of an IPv6 address as its first address. */

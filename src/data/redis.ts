@@ -10,7 +10,7 @@ import type { Secret } from '../config/values.js';
 import { hostTime, setClock, timeNow } from '../lib/clock.js';
 import type { Attributes } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import { closed, failedCommand, failureInWords } from '../observability/warnings.js';
+import { closed, failedCommand, failureInWords, timedOut } from '../observability/warnings.js';
 
 export type RedisClient = Redis | Cluster;
 
@@ -32,6 +32,8 @@ const connectTimeoutMs = 2_000;
 const shutdownMs = 100;
 const maxReconnectPauseMs = 500;
 const maxFirstContactMs = 1_000;
+/** How often a command of an operator waits as long, until something is known. */
+const maxContactsOfCommand = 5;
 const heartbeatMs = 1_000;
 const slotsRefreshMs = 2_000;
 /** How long a gateway takes at most to leave a Redis that was replaced: until a heartbeat notices it, or one more attempt to connect and its pause end. */
@@ -64,6 +66,8 @@ export function connectRedis(
     disconnectTimeout: shutdownMs,
     connectTimeout: connectTimeoutMs,
     reconnectOnError: doesNotServe,
+    // ioredis would lose what a server says that refuses a connection, while it waits for the answers to these commands.
+    disableClientInfo: true,
   };
   let nodeFault: Error | undefined;
   const noteFault = (error: Error) => {
@@ -163,9 +167,9 @@ function keepAlive(client: Redis): void {
   const beat = () => {
     if (client.status === 'ready') client.unlink('mig:heartbeat').catch(() => {});
     else if (client.status === 'connect' && performance.now() - connectedAt > heartbeatMs) {
-      // A server that is still reading its data lets the connection wait: one that answers nothing has missed the deadline of the first command by now.
+      // A server that is still reading its data answers, and lets the connection wait.
       const loading = Object.assign(new Error('LOADING Redis is loading'), { name: 'ReplyError' });
-      if (!hasFailed) client.emit('error', loading);
+      if (!hasFailed) client.emit('error', client.stream.bytesRead > 0 ? loading : new Error(timedOut));
       client.disconnect(true);
     }
   };
@@ -269,13 +273,15 @@ export async function firstContact(client: RedisClient): Promise<void> {
 
 /** Connects for a command that an operator runs, who can wait. @throws Error with a line that says why it cannot, and what was not done: `nothing was purged`. */
 export async function connectForCommand(urls: readonly Secret[], undone: string): Promise<RedisClient> {
-  let failure = new Error('No answer');
+  let failure: Error | undefined;
   const addresses = urls.map(url => url.reveal());
   const redis = connectRedis(addresses, error => (failure = error), patient);
-  await firstContact(redis);
+  // Some failures are known only after seconds.
+  for (let contacts = 0; contacts < maxContactsOfCommand && failure === undefined; contacts++)
+    await firstContact(redis);
   if (redis.status === 'ready') return redis;
   disconnect(redis);
-  throw new Error(`REDIS_URL: ${failureInWords(failure, undone)}`);
+  throw new Error(`REDIS_URL: ${failureInWords(failure ?? new Error(timedOut), undone)}`);
 }
 
 /** A Cluster takes user, password and TLS for all its nodes from one place, not from their addresses. */

@@ -77,7 +77,7 @@ export function createWarnings(log: Pick<Logger, 'warn'>) {
 }
 
 /** The message of ioredis where Redis took longer than `commandTimeout`. */
-const timedOut = 'Command timed out';
+export const timedOut = 'Command timed out';
 /** That of a node of a Cluster that did not say in time which slots it has. */
 const noSlots = 'timeout';
 
@@ -119,6 +119,8 @@ const wordsByCode: readonly (readonly [code: RegExp, words: string, advice?: str
   [/^MISCONF$/, 'Redis cannot save to its disk and takes no writes', 'Check the disk of Redis'],
   [/^NOREPLICAS$/, 'Redis has too few replicas and takes no writes', 'Check the replicas'],
   [/^ERR$/, 'Redis does not know a command, or refuses it', 'Allow the command, or use a server that has it'],
+  [/^MAXCLIENTS$/, 'Redis has as many clients as it takes', 'Raise maxclients, or see who they are (CLIENT LIST)'],
+  [/^DENIED$/, 'Redis is in protected mode', 'Give it a password'],
   [/^LOADING$/, 'Redis is still reading its data'],
   [/^MASTERDOWN$/, 'this Redis is a replica that has lost its primary', 'Check the primary'],
   [/^MOVED$/, 'this Redis is one node of a Cluster', 'List two of its nodes in REDIS_URL, or this one twice'],
@@ -167,6 +169,7 @@ function codeOf(error: unknown): string {
   // The errors of ioredis itself have no code.
   if ([timedOut, noSlots].includes(error.message) || error.message.startsWith('Socket timeout')) return 'TIMEOUT';
   if (error.message === closed) return 'CLOSED';
+  if (error.message.startsWith('ERR max number of clients')) return 'MAXCLIENTS';
   if (failedCommand(error) === 'select') return 'SELECT';
   // The first word of Redis' reply.
   return (error.name === 'ReplyError' && /^[A-Z]+(?= )/.exec(error.message)?.[0]) || error.name;

@@ -279,6 +279,19 @@ test('a Redis that is still reading its data, or has no INFO, is called so', asy
   }
 });
 
+test.each([
+  ['ERR max number of clients reached', 'Redis has as many clients as it takes (MAXCLIENTS)'],
+  [
+    'DENIED Redis is running in protected mode because protected mode is enabled',
+    'Redis is in protected mode (DENIED)',
+  ],
+])('a Redis that refuses each connection is called so: %s', async (refusal, words) => {
+  const port = await listening(createServer(socket => void socket.on('error', () => {}).end(`-${refusal}\r\n`)));
+  const gateway = await started({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL: `redis://127.0.0.1:${port}` });
+  await until(async () => (await counted(gateway.url, 'gateway_redis_faults_total', { command: 'connect' })) >= 2);
+  expect(gateway.warnings()).toEqual([expect.stringContaining(`REDIS_URL: ${words}; until Redis is there,`)]);
+});
+
 /** A gateway without rate limits over a Redis of its own and a service that always sends `body`. */
 async function startedOverRedis(body: object) {
   const redis = forTest(await startRedis());

@@ -248,6 +248,9 @@ describe('clients', () => {
     for (const id of [key(first), 'address:127.0.0.1']) expect((await restrict(atTwo, id))[0]).toBe(200);
     for (const url of [running?.url, two.url]) await until(async () => (await query(url, first)).status === 200);
     await until(async () => (await view(one)).restrictions.length === 0);
+    // Also before the other gateway has looked what is new.
+    await restrict(one, key(first), block);
+    expect((await restrict(atTwo, key(first)))[0]).toBe(200);
     const lines = running?.stderr() ?? '';
     for (const words of ['A client is restricted', 'A client is no longer restricted']) expect(lines).toContain(words);
 

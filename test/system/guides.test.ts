@@ -275,7 +275,7 @@ async function startAdmin() {
   const server = createHttpServer(async (request, response) => {
     const { method, url: path = '', headers } = request;
     const body = await readText(request);
-    const answer = answerAdmin(target, {
+    const answer = await answerAdmin(target, {
       method,
       path,
       host: headers.host,

@@ -227,10 +227,12 @@ export function createClients(deps: ClientsDeps) {
       return shownRestriction(id, restriction);
     },
 
-    /** Ends the restriction of a client. False if it has none. */
-    release(name: string): boolean {
+    /** Ends the restriction of a client, also one that another gateway has just made. False if it has none. */
+    async release(name: string): Promise<boolean> {
       const id = validId(name);
-      if (id === undefined || !restrictions.known.has(id)) return false;
+      if (id === undefined) return false;
+      if (!restrictions.known.has(id)) await restrictions.follow();
+      if (!restrictions.known.has(id)) return false;
       restrictions.change(id, null);
       return true;
     },

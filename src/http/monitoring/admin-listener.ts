@@ -30,9 +30,9 @@ export async function startAdminListener(deps: AdminDeps) {
   const [boundPort] = (await orCannotListen('ADMIN_PORT', host, port, once(thread, 'message'))) as [number];
   const tell = (message: ToThread) => thread.postMessage(message);
   const tellMetrics = async () => tell({ metrics: await metrics() });
-  thread.on('message', (message: FromThread) => {
-    if (message === 'metrics') return void tellMetrics();
-    const answer = answerAdmin(deps, message.request);
+  thread.on('message', async (message: FromThread) => {
+    if (message === 'metrics') return tellMetrics();
+    const answer = await answerAdmin(deps, message.request);
     // So that `/readyz` follows an order at once.
     tell(readiness());
     message.port.postMessage(answer);

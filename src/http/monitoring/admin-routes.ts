@@ -41,10 +41,10 @@ const clientsPath = '/clients/';
 const domainName = /\.[a-z]/i;
 
 /** Answers a request to `ADMIN_PORT` that its thread cannot answer alone. */
-export function answerAdmin(
+export async function answerAdmin(
   { config, log, lifecycle, clients }: AdminTarget,
   { method = '', path, host = '', authorization, body }: AdminRequest,
-): AdminResponse {
+): Promise<AdminResponse> {
   const { settings, adminToken: token } = config;
   const methods = path.startsWith(clientsPath) ? ['PUT', 'DELETE'] : methodsOf.get(path);
   if (methods === undefined) return refusal(404, 'there is nothing at this address');
@@ -68,11 +68,16 @@ const response = (status: number, body: unknown): AdminResponse => ({ status, bo
 const refusal = (status: number, words: string) => response(status, { status: words });
 
 /** Restricts a client, or ends its restriction. @param name as in the path. */
-function answerClient(clients: AdminTarget['clients'], name: string, method: string, body: string): AdminResponse {
+async function answerClient(
+  clients: AdminTarget['clients'],
+  name: string,
+  method: string,
+  body: string,
+): Promise<AdminResponse> {
   try {
     const id = decodeURIComponent(name);
     if (method === 'DELETE') {
-      return clients.release(id) ? response(200, { id }) : refusal(404, 'this client is not restricted');
+      return (await clients.release(id)) ? response(200, { id }) : refusal(404, 'this client is not restricted');
     }
     const restriction = clients.restrict(id, JSON.parse(body));
     if (restriction !== undefined) return response(200, restriction);

@@ -11,6 +11,7 @@ import { countOf, describeChange, Reloadable, type Secret } from './config/value
 import type { Components } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { localGenerations, sharedGenerations } from './data/cache/generations.js';
+import { sharedScopes } from './data/fleet-scopes.js';
 import { createPolling } from './data/polling/polling.js';
 import {
   connectRedis,
@@ -86,7 +87,10 @@ export type BuiltComponents = Awaited<ReturnType<typeof createComponents>>;
 
 /** Builds everything that lives as long as the process, below the server, in the order of dependence. */
 export async function createComponents({ config, log, teams, telemetry, tracing, seams }: Base) {
-  const acceptedScopes = new AcceptedScopes();
+  const connections = config.redis && openRedis(config.redis, telemetry);
+  const { redis, patientRedis } = connections ?? {};
+  const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
+  const acceptedScopes = new AcceptedScopes(redis && sharedScopes({ redis, namespace: fleet, telemetry }));
   const budget = new MemoryBudget(
     seams.memory,
     () => telemetry.shed('memory'),
@@ -95,9 +99,6 @@ export async function createComponents({ config, log, teams, telemetry, tracing,
   );
   const { base } = config.upstream;
   const upstream = createUpstream(config.upstream, telemetry, acceptedScopes, seams.wire, tracing);
-  const connections = config.redis && openRedis(config.redis, telemetry);
-  const { redis, patientRedis } = connections ?? {};
-  const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
   const signer = createSigner(config.sessionSecrets);
   const shared: SharedStore | undefined = redis && { redis, namespace: fleet, signer, telemetry, acceptedScopes };
   const generations = shared === undefined ? localGenerations() : sharedGenerations(shared);

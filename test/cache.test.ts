@@ -15,6 +15,7 @@ import {
 import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
 import { type ScopedKey, scopedKey } from '../src/data/cache/keys.js';
 import { freshEntry, MemoryTier } from '../src/data/cache/tiers.js';
+import { sharedScopes } from '../src/data/fleet-scopes.js';
 import { connectRedis, maxQuickBytes, type RedisClient } from '../src/data/redis.js';
 import {
   Forbidden,
@@ -688,6 +689,32 @@ describe('Redis', () => {
     expect([before?.state, proposed?.state]).toEqual(['settled', 'proposed']);
     expect(proposed?.token).not.toBe(before?.token);
     expect((await look(cache, 'b')).source).toBe('network');
+  });
+
+  test('the other gateways are told of an accepted scope once a minute, and again after Redis has refused it', async () => {
+    const { redis, admin } = await ownRedis();
+    const scopes = sharedScopes({ redis, namespace: testFleet(redis), telemetry });
+    const scope = someScope();
+    const now = performance.now.bind(performance);
+    let aheadMs = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+    expect(await scopes.has(scope)).toBe(false);
+    await admin.call('ACL', 'SETUSER', 'default', '-set');
+    scopes.tell(scope);
+    await until(() => faults.length === 1);
+    await admin.call('ACL', 'SETUSER', 'default', '+set');
+    for (const laterMs of [0, 61_000]) {
+      aheadMs += laterMs;
+      // The process looks at the clock once in a millisecond.
+      await sleep(5);
+      for (const _ of [1, 2]) scopes.tell(scope);
+      await until(() => scopes.has(scope));
+      await admin.flushall();
+      scopes.tell(scope);
+      expect(await scopes.has(scope)).toBe(false);
+    }
+    expect(await admin.call('ACL', 'SETUSER', 'default', '-exists')).toBe('OK');
+    expect(await scopes.has(scope)).toBeUndefined();
   });
 
   test('a token stays proposed while it is asked for again and again, and half a minute longer', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
@@ -753,4 +754,40 @@ test('a write keeps nobody from the cache whose credential the service does not 
     expect((await refused).errors?.[0].extensions.upstream.status).toBe(status === 200 ? null : status);
     expect(await callsOfReads()).toBe(readsAfter);
   }
+});
+
+test('after a write with an unknown effect nothing is cached for a minute, also where only another gateway knows its credential', async () => {
+  const redis = forTest(await startRedis());
+  const client = new Redis(redis.url);
+  cleanups.push(() => client.disconnect());
+  const service = forTest(
+    await startStubService((request, response) =>
+      request.method === 'GET' ? reply(response, 200, { data: { id: 7, name: 'Paints' } }) : response.destroy(),
+    ),
+  );
+  const env = { SESSION_SECRET: randomUUID(), ...addressesOn(service.origin) };
+  const start = async () => forTest(await startGateway({ redisUrl: redis.url, env }));
+  const [known, other] = [await start(), await start()];
+  const ask = (at: TestGateway, key: string, query: string) => at.query(query, {}, { 'x-api-key': key });
+  const read = (key: string) => ask(known, key, '{ market(id: 7) { name } }');
+  /** How many of three reads call the service after a write of another credential through the other gateway, which has broken. */
+  async function callsAfterWriteOf(key: string) {
+    await read('reader');
+    const writing = ask(other, key, 'mutation { publishMarket(input: { marketId: 7 }) { marketId } }');
+    expect((await writing).errors?.[0].extensions.retryable).toBe(false);
+    const before = service.calls.length;
+    for (let turn = 0; turn < 3; turn += 1) expect((await read('reader')).data.market.name).toBe('Paints');
+    return service.calls.length - before;
+  }
+  expect(await callsAfterWriteOf('member')).toBe(0);
+  await read('member');
+  await until(async () => (await client.keys('mig:accepted:*')).length === 2);
+  expect(await callsAfterWriteOf('member')).toBe(3);
+
+  // As if a minute had passed. Where Redis cannot say who is known, anyone may be.
+  await client.del(await client.keys('mig:generation:*'));
+  expect(await callsAfterWriteOf('made-up')).toBe(0);
+  await client.call('ACL', 'SETUSER', 'default', '-exists');
+  expect(await callsAfterWriteOf('made-up-too')).toBe(3);
+  expect(await client.keys('mig:accepted:*')).toHaveLength(2);
 });

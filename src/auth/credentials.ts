@@ -120,6 +120,14 @@ const maxScopes = 10_000;
 /** How long a call says something about whether the service accepts a credential, in milliseconds. Short, for the alert must come within two minutes. */
 const recentMs = 45_000;
 
+/** Where the gateways of a fleet tell each other which scopes the service has accepted. */
+export interface FleetScopes {
+  /** The service has answered under this scope. */
+  tell(scope: Scope): void;
+  /** Whether any gateway has told so; undefined if that cannot be found out now. Never rejects. */
+  has(scope: Scope): Promise<boolean | undefined>;
+}
+
 /**
  * The scopes under which the service has answered, the most recent 10,000. Anyone can make up a credential, and so a scope: what is shared out among
  * scopes, or kept for each of them, asks here first.
@@ -134,6 +142,13 @@ export class AcceptedScopes {
   /** The scopes, each with a tag, whose latest write had no effect. */
   readonly #refusedWrites = new LRUCache<string, true>(atMost(maxScopes));
 
+  readonly #fleet: FleetScopes | undefined;
+
+  /** @param fleet left out by a gateway that is alone. */
+  constructor(fleet?: FleetScopes) {
+    this.#fleet = fleet;
+  }
+
   /** The service has answered under this scope. */
   add(scope: Scope): void {
     if (!this.has(scope)) this.#scopes.set(scope, { at: Number.NEGATIVE_INFINITY, isRefused: false });
@@ -141,6 +156,14 @@ export class AcceptedScopes {
 
   has(scope: Scope): boolean {
     return this.#scopes.get(scope) !== undefined;
+  }
+
+  /** Whether the service has accepted a scope through any gateway; undefined if that cannot be found out now. Asks the others only where this one does not know. */
+  async hasInFleet(scope: Scope): Promise<boolean | undefined> {
+    if (this.has(scope) || this.#fleet === undefined) return this.has(scope);
+    const isAccepted = await this.#fleet.has(scope);
+    if (isAccepted) this.add(scope);
+    return isAccepted;
   }
 
   /** Whose turn work for a scope takes: its own, or that of all that the service has not accepted yet. */
@@ -151,6 +174,7 @@ export class AcceptedScopes {
   /** The service answered a call. @param isRefused with 401 or 403. It counts for nothing where the scope was never accepted. */
   countCall(scope: Scope, isRefused: boolean): void {
     if (isRefused && !this.has(scope)) return;
+    if (!isRefused) this.#fleet?.tell(scope);
     this.#scopes.set(scope, { at: performance.now(), isRefused });
     this.#calls.set(scope, (this.#calls.get(scope) ?? 0) + 1, { noUpdateTTL: true });
   }

@@ -104,11 +104,18 @@ export const shown = ({ id, kind, document, variables, gateway, at, end, status,
   return { id, kind, document, variables, gateway, at, end, status, error, text: text.slice(0, 500) };
 };
 
-/** Whether a gateway, as it runs now, knew a second before that the service accepts this credential. */
-export const isKnown = ({ taken, service }, { secret, gateway, at }) => {
-  const ends = taken.filter(step => /gateway(IsKilled|Restarts)/.test(step.do) && step.at < at);
+/** Whether a gateway, as it runs now, knew a second before that the service accepts this credential; or could know it from Redis, which each gateway tells
+ * again within a minute. */
+export const isKnown = (fleet, { secret, gateway, at }) => {
+  const ends = fleet.taken.filter(step => /gateway(IsKilled|Restarts)/.test(step.do) && step.at < at);
   const startedAt = ends.at(-1)?.at ?? 0;
-  return service.calls.some(
-    call => call.secret === secret && call.gateway === gateway && call.at > startedAt && call.acceptedAt < at - 1_000,
+  const isTold = ({ acceptedAt }) =>
+    !fleet.had(/redis|Paused|clock|connections/, acceptedAt - 65_000, at) &&
+    !fleet.had(/gateway(IsKilled|Restarts)/, acceptedAt, acceptedAt + 1_000);
+  return fleet.service.calls.some(
+    call =>
+      call.secret === secret &&
+      call.acceptedAt < at - 1_000 &&
+      ((call.gateway === gateway && call.at > startedAt) || isTold(call)),
   );
 };

@@ -362,6 +362,32 @@ describe('the estimated calls of a query', () => {
     expect(callsOf(variable, { ids: ['unreadable'] })).toBe(callsOf(variable, { ids: [event] }) + 2);
   });
 
+  test('of nodes count the fields of a fragment for as many of them as can have its type', () => {
+    const market = nodeId('Market', ['1']);
+    const observations = (count: number) => repeated(count, index => `"${nodeId('Observation', [`o${index}`])}"`);
+    const inside = '... on Market { name topics { id } jobs { id } esg } ... on Observation { title }';
+    const calls = callsOf(`{ node(nodeId: "${market}") { ${inside} } }`);
+    expect(callsOf(`{ nodes(nodeIds: ["${market}" ${observations(99)}]) { ${inside} } }`)).toBe(calls + 99);
+    expect(costOf(`{ nodes(nodeIds: [${observations(3)}]) { ... on Market { name topics { id } } } }`)).toEqual(
+      costOf(`{ nodes(nodeIds: [${observations(3)}]) { ... on Event { title } } }`),
+    );
+    // Two types that have a field of one name.
+    const company = nodeId('Company', ['1', 'a.example']);
+    const both = ['Market', 'Company'].map(type => `... on ${type} { esg }`);
+    const ofBoth = (parts: string[]) =>
+      callsOf(`{ nodes(nodeIds: ["${market}" "${market}" "${company}"]) { ${parts} } }`);
+    expect(ofBoth(both)).toBe(ofBoth(both.toReversed()));
+    expect(ofBoth(both)).toBe(ofBoth(both.slice(0, 1)) + ofBoth(both.slice(1)));
+  });
+
+  test('of a node are those of the type that its identifier names', () => {
+    const inside = '... on Event { title } ... on Company { name } ... on Observation { title }';
+    const found = (id: string) =>
+      callsOf(`query ($id: ID!) { node(nodeId: $id) { ...F } } fragment F on Node { ${inside} }`, { id });
+    expect(found(nodeId('Observation', ['o']))).toBe(1);
+    expect(found('unreadable')).toBeGreaterThan(found(nodeId('Event', ['e'])));
+  });
+
   test.each([
     ['eventChanges', 100, 'nodes { event { references { observation { id } } } }'],
     ['events', 10, 'nodes { references { observation { id } } }'],

@@ -51,7 +51,7 @@ interface ObjectGroup {
   /** The size of its page if it is a connection, whose lists have that length. */
   readonly page: number | undefined;
   readonly market: ObjectGroup | undefined;
-  /** The types of the objects, where `nodeIds` say them. */
+  /** The types of the objects, where their identifiers say them. */
   readonly nodeTypes?: readonly (string | undefined)[] | undefined;
 }
 
@@ -240,18 +240,28 @@ export function estimateCost(
   return { calls: sum(charges), records: sum(filtered), values: Math.round(values) };
 }
 
-/** The group of a fragment on one of the possible types of a node, whose calls are charged. */
+/** The group of a fragment on one of the possible types of an object, with as many of the objects as can have it; what finds them again is charged. */
 function narrowTo(
   type: GraphQLNamedType,
   group: ObjectGroup,
   charges: Map<string, number>,
   statisticsLimit: number,
 ): ObjectGroup {
-  const { name } = type;
+  // An object below a fragment on another interface is found by that on its type.
+  if (!isObjectType(type)) return group;
+  const { nodeTypes = [] } = group;
+  const ofType = nodeTypes.filter(each => each === type.name || each === undefined).length;
+  const shareOf = (count: number) => (nodeTypes.length === 0 ? count : (count * ofType) / nodeTypes.length);
+  const narrowed = {
+    ...group,
+    // Fields of several types may have the same name.
+    name: `${group.name}/... on ${type.name}`,
+    objects: shareOf(group.objects),
+    times: shareOf(group.times),
+  };
   const callsToFind = fieldOf(type, 'nodeId')?.extensions.callsToFind as ((limit: number) => number) | undefined;
-  const objects = group.nodeTypes?.filter(each => each === name || each === undefined).length ?? group.objects;
-  charges.set(`${group.name}/... on ${name}`, (callsToFind?.(statisticsLimit) ?? 0) * objects);
-  return name === 'Market' ? { ...group, market: group } : group;
+  charges.set(narrowed.name, (callsToFind?.(statisticsLimit) ?? 0) * narrowed.objects);
+  return type.name === 'Market' ? { ...narrowed, market: narrowed } : narrowed;
 }
 
 interface Given {
@@ -285,6 +295,7 @@ function argumentReader(variables: Readonly<Record<string, unknown>>) {
     ids.set(text, id);
     const values: Readonly<Record<string, unknown>> = getArgumentValues(field, node, variables);
     const list = values.ids ?? values.nodeIds;
+    const nodeIds = values.nodeIds ?? (values.nodeId === undefined ? undefined : [values.nodeId]);
     const first = field.args.find(({ name }) => name === 'first');
     return {
       id,
@@ -293,7 +304,7 @@ function argumentReader(variables: Readonly<Record<string, unknown>>) {
       size: first && countedSize(values.first ?? values.last ?? first.defaultValue, maxPage),
       has: (name: string) => values[name] != null,
       ids: Array.isArray(list) ? list.length : undefined,
-      nodeTypes: Array.isArray(values.nodeIds) ? nodeTypesOf(values.nodeIds) : undefined,
+      nodeTypes: Array.isArray(nodeIds) ? nodeTypesOf(nodeIds) : undefined,
     };
   }
 

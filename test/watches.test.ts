@@ -637,6 +637,37 @@ test('a watch of which its client learns nothing, because the store failed, does
   expect({ followed, failing: [...failing] }).toEqual({ followed: 0, failing: [] });
 });
 
+test('the other watches are served while one that has begun for nobody cannot be removed', async () => {
+  const local = localWatchStore();
+  const locked: string[] = [];
+  let isFull = false;
+  const { begin, list } = watchesWith({
+    store: {
+      ...local,
+      async leases() {
+        if (isFull) throw new UpstreamUnavailable('Not available: the list');
+        return local.leases();
+      },
+      async remove() {
+        throw new UpstreamUnavailable('Not available: the removal');
+      },
+      async lock(id) {
+        locked.push(id);
+        return local.lock(id);
+      },
+    },
+    follow: () => nothingUntilEnd,
+  });
+  const { id } = await begin();
+  isFull = true;
+  await expect(begin('second')).rejects.toThrow('Not available: the list');
+  isFull = false;
+  locked.length = 0;
+  await until(() => locked.length >= 2);
+  expect(await list()).toHaveLength(2);
+  expect(new Set(locked)).toEqual(new Set([id]));
+});
+
 test('a watch goes on whose lease another gateway has renewed before the one that this gateway knows has ended', async () => {
   const store = localWatchStore();
   const reported: unknown[] = [];

@@ -213,11 +213,13 @@ export class Watches {
     this.#looking = this.#looking
       .then(async () => {
         this.#willLook = false;
-        for (const id of this.#unknown) await this.#deps.store.remove(id).then(() => this.#unknown.delete(id));
+        const removed = [...this.#unknown].map(id => this.#deps.store.remove(id).then(() => this.#unknown.delete(id)));
+        await Promise.allSettled(removed);
         const leases = await this.#deps.store.leases();
         for (const [id, { watch, foundLease }] of this.#running)
           if (leases.get(id)?.lease !== foundLease || this.#blocks(watch)) this.#leave(id);
-        await Promise.allSettled([...leases].map(([id, { lease }]) => this.#lookAt(id, lease)));
+        const known = [...leases].filter(([id]) => !this.#unknown.has(id));
+        await Promise.allSettled(known.map(([id, { lease }]) => this.#lookAt(id, lease)));
       })
       // What is served goes on while the store is away.
       .catch(() => {});

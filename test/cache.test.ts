@@ -4,14 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { AcceptedScopes, type Scope } from '../src/auth/credentials.js';
-import {
-  Cache,
-  type Load,
-  type Loaded,
-  type Lookup,
-  type LookupOutcome,
-  type ReceiveOutcome,
-} from '../src/data/cache/cache.js';
+import { Cache, type Load, type Loaded, type Lookup, type LookupOutcome } from '../src/data/cache/cache.js';
 import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
 import { type ScopedKey, scopedKey } from '../src/data/cache/keys.js';
 import { freshEntry, MemoryTier } from '../src/data/cache/tiers.js';
@@ -42,7 +35,7 @@ afterEach(() => {
 });
 
 /** A look-up before it is known for whom, and how its source loads it. */
-interface Wanted extends Omit<Lookup, 'key'> {
+interface Wanted extends Omit<Lookup, 'key' | 'receive'> {
   readonly key: string;
   load(signal: AbortSignal): Promise<Loaded>;
 }
@@ -63,12 +56,15 @@ const load: Load<Lookup & Pick<Wanted, 'load'>> = (lookups, receiver) => {
 };
 
 async function loadMany(cache: Cache, scope: Scope, wanted: readonly Wanted[], signal: AbortSignal) {
-  const lookups = wanted.map(each => ({ ...each, key: scopedKey(scope, each.key) }));
   const outcomes: LookupOutcome[] = [];
-  const receive: ReceiveOutcome = (index, outcome) => {
-    outcomes[index] = outcome;
-  };
-  await cache.loadMany(lookups, load, receive, signal);
+  const lookups = wanted.map((each, index) => ({
+    ...each,
+    key: scopedKey(scope, each.key),
+    receive(outcome: LookupOutcome) {
+      outcomes[index] = outcome;
+    },
+  }));
+  await cache.loadMany(lookups, load, signal);
   return outcomes;
 }
 

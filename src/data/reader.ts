@@ -5,7 +5,7 @@ import { NotFound } from '../errors.js';
 import { type MaybePromise, runYielding } from '../lib/run.js';
 import type { ResponseMetadata } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import type { Cache, Lifetime, Load, Loaded, Lookup, LookupResult, ReceiveOutcome } from './cache/cache.js';
+import type { Cache, Lifetime, Load, Loaded, Lookup, LookupResult } from './cache/cache.js';
 import { marketTag, type ScopedKey, scopedKey } from './cache/keys.js';
 import { isLeftOut, leftOutAt, parseLenient, type SchemaDrift } from './parsing.js';
 import { contentOf, replyText } from './upstream/reply.js';
@@ -110,14 +110,10 @@ export interface ReaderDeps {
   readonly telemetry: Telemetry;
 }
 
-/** A read, where the cache looks for it, and what settles its promise where memory cannot answer it. One object, because an operation has hundreds. */
+/** A read, and where the cache looks for it. One object, because an operation has hundreds. */
 interface PendingRead extends Lookup {
   readonly read: Read<unknown>;
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
 }
-
-const ignore = () => {};
 
 /** Each by its name, as in `requestTo`. */
 const pendingOf = (read: Read<unknown>, key: ScopedKey, tag: string | undefined): PendingRead => ({
@@ -128,8 +124,8 @@ const pendingOf = (read: Read<unknown>, key: ScopedKey, tag: string | undefined)
   isLarge: read.request.bounds !== undefined || read.request.vectors?.wanted,
   outlivesTag: read.outlivesTag,
   read,
-  resolve: ignore,
-  reject: ignore,
+  /** Is replaced where memory cannot answer the read. */
+  receive: () => {},
 });
 
 /** Characters. A longer text is parsed in several turns. */
@@ -242,7 +238,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
   let batch: PendingRead[] = [];
 
   /** The value of a read, after its result is recorded in the metadata. @throws Overloaded, RateLimited */
-  function receive({ read, tag }: PendingRead, result: LookupResult, milliseconds: number): unknown {
+  function valueFrom({ read, tag }: PendingRead, result: LookupResult, milliseconds: number): unknown {
     const { source, value, stale, freshUntil, generation, bytes } = result;
     if (source === 'redis' || source === 'flight') metadata.claim?.reserveForParsing(bytes);
     if (source !== 'network') {
@@ -271,20 +267,10 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
 
   /** Never rejects. */
   async function run(reads: readonly PendingRead[], load: Load<PendingRead>): Promise<void> {
-    const startedAt = performance.now();
-    const settle: ReceiveOutcome = (index, outcome) => {
-      const pending = reads[index] as PendingRead;
-      if (outcome instanceof Error) return pending.reject(readError(pending.read, outcome));
-      try {
-        pending.resolve(receive(pending, outcome, performance.now() - startedAt));
-      } catch (error) {
-        pending.reject(error);
-      }
-    };
     try {
-      await cache.loadMany(reads, load, settle, cancellation.signal, metadata.operation.span);
+      await cache.loadMany(reads, load, cancellation.signal, metadata.operation.span);
     } catch (error) {
-      for (const { reject } of reads) reject(error);
+      for (const pending of reads) pending.receive(error as Error);
     }
   }
 
@@ -313,10 +299,17 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
       const inMemory = cache.peek(pending);
       const result =
         inMemory !== undefined
-          ? receive(pending, inMemory, 0)
+          ? valueFrom(pending, inMemory, 0)
           : new Promise((resolve, reject) => {
-              pending.resolve = resolve;
-              pending.reject = reject;
+              const startedAt = performance.now();
+              pending.receive = outcome => {
+                if (outcome instanceof Error) return reject(readError(read, outcome));
+                try {
+                  resolve(valueFrom(pending, outcome, performance.now() - startedAt));
+                } catch (error) {
+                  reject(error);
+                }
+              };
               if (read.before !== undefined) return void run([pending], loaderOfOne(deps, auth));
               // Once everything that this tick resolves has had the chance to read, too.
               if (batch.length === 0) void Promise.resolve().then(() => process.nextTick(runBatch));

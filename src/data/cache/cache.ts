@@ -17,25 +17,23 @@ import type { Telemetry } from '../../observability/telemetry.js';
 import type { SharedStore } from '../shared-store.js';
 import type { Generation, Generations } from './generations.js';
 import { type ScopedKey, scopeOfKey } from './keys.js';
-import type { Load, Lookup, LookupResult, ReceiveOutcome } from './lookup.js';
+import type { Load, Lookup, LookupResult } from './lookup.js';
 import { type CacheState, LookupBatch, resultOf } from './lookup-batch.js';
 import { anyGeneration, createRedisTier, freshEntry, MemoryTier } from './tiers.js';
 
-export type { Lifetime, Load, Loaded, Lookup, LookupOutcome, LookupResult, ReceiveOutcome } from './lookup.js';
+export type { Lifetime, Load, Loaded, Lookup, LookupOutcome, LookupResult } from './lookup.js';
 
 /** Memory, then Redis, then the service: one load in flight for each key, one round trip to Redis for each batch. */
 export class Cache {
   /** Renewing that of a tag voids everything cached under it, for every scope and in every process. */
   readonly generations: Generations;
   readonly #state: CacheState;
-  readonly #telemetry: Telemetry;
 
   /** @param bytes the bound of memory. @param shared undefined: nothing is kept in Redis. */
   constructor(bytes: number, shared: SharedStore | undefined, generations: Generations, telemetry: Telemetry) {
     const redis = shared && createRedisTier(shared);
-    this.#state = { memory: new MemoryTier(bytes), redis, generations, inFlight: new Map() };
+    this.#state = { memory: new MemoryTier(bytes), redis, generations, telemetry, inFlight: new Map() };
     this.generations = generations;
-    this.#telemetry = telemetry;
   }
 
   /** What memory has, at once; undefined if it takes more than that. @throws NotFound if it is known that there is nothing. */
@@ -46,7 +44,7 @@ export class Cache {
     if (fresh === undefined) return undefined;
     const result = resultOf(fresh, 'memory');
     if (result instanceof NotFound) throw result;
-    this.#telemetry.lookup(family, 'memory');
+    this.#state.telemetry.lookup(family, 'memory');
     return result;
   }
 
@@ -56,16 +54,14 @@ export class Cache {
   }
 
   /**
-   * Looks up several things of one scope. Fulfilled once all outcomes have been received.
+   * Looks up several things of one scope. Fulfilled once each has received its outcome.
    * @param load what is not cached.
-   * @param receive is called once for each look-up.
    * @param span of the operation: reads and writes of Redis are below it.
    * @throws the signal's reason as soon as it aborts; loads that have no other waiter are aborted too.
    */
   async loadMany<L extends Lookup>(
     lookups: readonly L[],
     load: Load<L>,
-    receive: ReceiveOutcome,
     signal: AbortSignal,
     span?: Span,
   ): Promise<void> {
@@ -74,11 +70,7 @@ export class Cache {
     const read = async (tag: string) => [tag, await this.generations.current(tag, scopeOf(lookups))] as const;
     const generations = tags.size === 0 ? none : new Map(await Promise.all([...tags].map(read)));
     signal.throwIfAborted();
-    const counted: ReceiveOutcome = (index, outcome) => {
-      if (!(outcome instanceof Error)) this.#telemetry.lookup((lookups[index] as L).family, outcome.source);
-      receive(index, outcome);
-    };
-    const batch = new LookupBatch(this.#state, load as Load<Lookup>, counted, span);
+    const batch = new LookupBatch(this.#state, load as Load<Lookup>, span);
     const leave = () => batch.leave(signal.reason);
     signal.addEventListener('abort', leave);
     try {
@@ -86,10 +78,7 @@ export class Cache {
     } finally {
       signal.removeEventListener('abort', leave);
     }
-    const { late } = batch;
-    if (late.length === 0) return;
-    const again = late.map(index => lookups[index] as L);
-    await this.loadMany(again, load, (at, outcome) => receive(late[at] as number, outcome), signal, span);
+    if (batch.late.length > 0) await this.loadMany(batch.late as L[], load, signal, span);
   }
 }
 

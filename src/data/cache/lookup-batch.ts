@@ -14,11 +14,12 @@ import {
 import { timeNow } from '../../lib/clock.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Source } from '../../observability/response-metadata.js';
+import type { Telemetry } from '../../observability/telemetry.js';
 import type { Receiver } from '../upstream/request.js';
 import type { Entry } from './entry.js';
 import type { Generation, Generations } from './generations.js';
 import { type ScopedKey, scopeOfKey } from './keys.js';
-import type { Load, Loaded, Lookup, LookupOutcome, LookupResult, ReceiveOutcome } from './lookup.js';
+import type { Load, Loaded, Lookup, LookupOutcome, LookupResult } from './lookup.js';
 import { anyGeneration, freshEntry, type MemoryTier, type RedisTier } from './tiers.js';
 
 /** What all batches of a cache share: its tiers, and one load for equal look-ups. */
@@ -26,10 +27,11 @@ export interface CacheState {
   readonly memory: MemoryTier;
   readonly redis: RedisTier | undefined;
   readonly generations: Generations;
+  readonly telemetry: Telemetry;
   readonly inFlight: Map<ScopedKey, InFlight>;
 }
 
-/** A look-up that memory could not answer, and the places in the results of batches that wait for it. */
+/** A look-up that memory could not answer, and the look-ups of batches that wait for it. */
 interface InFlight {
   readonly key: ScopedKey;
   readonly lookup: Lookup;
@@ -38,7 +40,7 @@ interface InFlight {
   readonly isCacheable: boolean;
   /** The batch that loads it, which is the first to wait. For all others the source is `flight`. */
   readonly loader: LookupBatch;
-  waiters: { readonly batch: LookupBatch; readonly index: number }[];
+  waiters: { readonly batch: LookupBatch; readonly lookup: Lookup }[];
 }
 
 const nothing: ReadonlyMap<ScopedKey, Entry> = new Map();
@@ -60,11 +62,10 @@ function thisTurn(): number {
 /** The look-ups of one scope and one tick. What no other batch is loading is one read of Redis, one load, and one pipeline of writes. */
 export class LookupBatch implements Receiver<Loaded> {
   readonly #startedAt = performance.now();
-  /** The indexes of those that a load of another batch gave up: in time of which they had less than half, or because its operation has read too much. */
-  readonly late: number[] = [];
+  /** Those that a load of another batch gave up: in time of which they had less than half, or because its operation has read too much. */
+  readonly late: Lookup[] = [];
   readonly #state: CacheState;
   readonly #load: Load<Lookup>;
-  readonly #receive: ReceiveOutcome;
   readonly #span: Span | undefined;
   #missing = 0;
   #resolve = () => {};
@@ -80,15 +81,14 @@ export class LookupBatch implements Receiver<Loaded> {
   /** The proposed tokens of what is to be written, and their tags. */
   readonly #proposed = new Map<string, string>();
 
-  constructor(state: CacheState, load: Load<Lookup>, receive: ReceiveOutcome, span: Span | undefined) {
+  constructor(state: CacheState, load: Load<Lookup>, span: Span | undefined) {
     this.#state = state;
     this.#load = load;
-    this.#receive = receive;
     this.#span = span;
   }
 
   /**
-   * Fulfilled when all outcomes but those that are `late` have been received.
+   * Fulfilled when all look-ups but those that are `late` have received their outcomes.
    * @param generations of the tags. If one is unknown or unsettled, the cache is neither read nor written for it.
    */
   run(lookups: readonly Lookup[], generations: ReadonlyMap<string, Generation | undefined>): Promise<void> {
@@ -99,13 +99,13 @@ export class LookupBatch implements Receiver<Loaded> {
     const { memory, inFlight: all } = this.#state;
     const started: InFlight[] = [];
     this.#missing = lookups.length;
-    for (const [index, lookup] of lookups.entries()) {
+    for (const lookup of lookups) {
       const generation = lookup.tag === undefined ? undefined : generations.get(lookup.tag);
       const isCacheable = lookup.tag === undefined || (generation !== undefined && generation.state !== 'unsettled');
       const { maxAge } = lookup.lifetime;
       const fresh = isCacheable && freshEntry(memory, lookup.key, generation?.token, 'freshUntil', maxAge);
       if (fresh) {
-        this.#receive(index, resultOf(fresh, 'memory'));
+        this.#give(lookup, resultOf(fresh, 'memory'));
         this.#missing -= 1;
         continue;
       }
@@ -113,7 +113,7 @@ export class LookupBatch implements Receiver<Loaded> {
       const key = (
         lookup.tag === undefined ? lookup.key : `${lookup.key} ${generation?.token ?? thisTurn()}`
       ) as ScopedKey;
-      const waiter = { batch: this, index };
+      const waiter = { batch: this, lookup };
       let inFlight = all.get(key);
       if (inFlight === undefined) {
         inFlight = { key, lookup, generation, isCacheable, loader: this, waiters: [waiter] };
@@ -189,17 +189,22 @@ export class LookupBatch implements Receiver<Loaded> {
     if (all.get(key) === inFlight) all.delete(key);
     // Where the loading operation has ended, what the service has sent counts for those who wait.
     const isCounted = waiters[0]?.batch === this;
-    for (const [place, { batch, index }] of waiters.entries()) {
+    for (const [place, { batch, lookup }] of waiters.entries()) {
       const isOwn = batch === this && place === 0;
       const isLate = result instanceof UpstreamTimeout && this.#joinedLate(batch);
-      if (isLate || (result instanceof QueryTooComplex && batch !== this)) batch.late.push(index);
-      else if (isOwn || result instanceof Error) batch.#receive(index, result);
-      else batch.#receive(index, { ...result, source: 'flight', bytes: isCounted ? 0 : result.bytes });
+      if (isLate || (result instanceof QueryTooComplex && batch !== this)) batch.late.push(lookup);
+      else if (isOwn || result instanceof Error) this.#give(lookup, result);
+      else this.#give(lookup, { ...result, source: 'flight', bytes: isCounted ? 0 : result.bytes });
       batch.#missing -= 1;
       if (batch.#missing === 0) batch.#resolve();
     }
     this.#running -= 1;
     if (this.#running === 0 && this.#writes.size > 0) void this.#share(scopeOfKey(inFlight.lookup.key));
+  }
+
+  #give(lookup: Lookup, outcome: LookupOutcome): void {
+    if (!(outcome instanceof Error)) this.#state.telemetry.lookup(lookup.family, outcome.source);
+    lookup.receive(outcome);
   }
 
   /** Writes to Redis. What has a proposed token is written once the fleet has kept it: another gateway may have been first. Never rejects. */

@@ -28,6 +28,8 @@ export interface Lookup {
   readonly lifetime: Lifetime;
   /** Whether the value may be large, as lists and vectors are: few of them are read from Redis at once. */
   readonly isLarge?: boolean | undefined;
+  /** Is called once, as soon as the outcome is known: what depends on it waits for no other. Must not throw. */
+  receive(outcome: LookupOutcome): void;
 }
 
 /**
@@ -51,6 +53,3 @@ export interface LookupResult extends Pick<Entry, 'value' | 'freshUntil' | 'gene
 }
 
 export type LookupOutcome = LookupResult | Error;
-
-/** Receives the outcome of each look-up as soon as it is known: what depends on it waits for no other. Must not throw. */
-export type ReceiveOutcome = (index: number, outcome: LookupOutcome) => void;

@@ -1,6 +1,5 @@
 // The reads of the events monitor.
 import { eventsTag } from '../../data/cache/keys.js';
-import { present } from '../../data/parsing.js';
 import { cachedFor, type Fetch, type Read, requestTo, type ServiceEndpoint } from '../../data/reader.js';
 import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
 import { maxPageSize } from '../../graphql/input.js';
@@ -95,15 +94,8 @@ export function createEventsClient(searchParam: string | undefined) {
     /** Reads the events that match a query, whatever its own range is. @param fetch reads from the service. */
     between:
       (query: EventQuery, vectors: boolean, fetch: Fetch): ReadBetween =>
-      async (page, from, to, pageSize = maxPageSize) => {
-        const read = client.page({ ...query, from: iso(from), to: iso(to) }, page, pageSize, {
-          vectors,
-          position: false,
-        });
-        const { events, totalItems } = await fetch(read);
-        const readable = present(events);
-        return { events: readable, totalItems, skipped: events.length - readable.length };
-      },
+      (page, from, to, pageSize = maxPageSize) =>
+        fetch(client.page({ ...query, from: iso(from), to: iso(to) }, page, pageSize, { vectors, position: false })),
 
     /** GET /v2/events-monitor/observation/{id}. */
     observation: (id: string, vectors: boolean): Read<Observation> => ({

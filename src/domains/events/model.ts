@@ -182,6 +182,20 @@ export const eventPage = z.compile(
     .transform(({ meta, data }) => ({ events: data, ...meta })),
 );
 
+/**
+ * What the pages of one list have, each event once. `missing` is how many events of the list, or of the first `max`, were on none of them, unreadable ones
+ * apart; NaN if the length of the list changed between two pages.
+ */
+export function eventsOf(pages: readonly ListedPage[], max: number) {
+  const listed = pages.flatMap(page => page.events);
+  const readable = parse.present(listed);
+  const events = newestVersions(readable);
+  const total = pages.at(-1)?.totalItems ?? 0;
+  const isStable = pages.every(({ totalItems }) => totalItems === total);
+  const missing = Math.max(Math.min(total, max) - events.length - (listed.length - readable.length), 0);
+  return { events, total, missing: isStable ? missing : Number.NaN };
+}
+
 /** Which updates a list had: every one before `from`, in milliseconds since 1970, and those whose keys (`updateKey`) are in `seen`. */
 export interface ListPosition {
   readonly from: number;
@@ -193,6 +207,8 @@ export interface EventPage extends Pick<z.output<typeof eventPage>, 'totalItems'
   /** What the list had just before the page was read, without the range of the query; undefined if that was not wanted. */
   readonly position?: ListPosition | undefined;
 }
+
+export type ListedPage = Pick<EventPage, 'events' | 'totalItems'>;
 
 /** What is wanted of events besides what each page has. */
 export interface EventExtras {

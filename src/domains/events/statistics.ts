@@ -8,7 +8,7 @@ import { timeNow } from '../../lib/clock.js';
 import { countValues } from '../../lib/count-values.js';
 import { dayMs, iso } from '../../lib/time.js';
 import { type EventQuery, endOf, startOf } from './client.js';
-import { type Event, type EventPage, highestScore, newestVersions } from './model.js';
+import { type Event, type EventPage, eventsOf, highestScore } from './model.js';
 import { divide } from './tail.js';
 
 export type ReadEvents = (query: EventQuery, page: number, pageSize: number) => Promise<EventPage>;
@@ -83,20 +83,12 @@ async function newestOf(
   return queryFrom(count === 0 ? low : high);
 }
 
-/**
- * Reads all pages of a query that selects at most `limit` events, and each event once: the list may change between two calls.
- * @returns `missing`: how many events were not on any page, unreadable ones apart; NaN if the length of the list changed meanwhile.
- */
+/** Reads all pages of a query that selects at most `limit` events. @returns what `eventsOf` makes of them: the list may change between two calls. */
 export async function readPages(query: EventQuery, limit: number, read: ReadEvents) {
   const first = await read(query, 1, maxPageSize);
-  const pages = [first, ...(await readOthers(first, page => read(query, page, maxPageSize), limit))];
-  const listed = pages.flatMap(page => page.events);
-  const readable = present(listed);
-  const events = newestVersions(readable);
-  const total = pages.at(-1)?.totalItems ?? 0;
-  const isStable = pages.every(({ totalItems }) => totalItems === total);
-  const missing = Math.max(Math.min(total, limit) - events.length - (listed.length - readable.length), 0);
-  return { query, events: events.slice(0, limit), total, missing: isStable ? missing : Number.NaN };
+  const others = await readOthers(first, page => read(query, page, maxPageSize), limit);
+  const { events, total, missing } = eventsOf([first, ...others], limit);
+  return { query, events: events.slice(0, limit), total, missing };
 }
 
 function statisticsOf(events: readonly Event[], total: number, interval: EventInterval, range: UpdateRange) {

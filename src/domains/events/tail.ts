@@ -1,11 +1,11 @@
 /** The tail of an event list: what a poll reads of its newest end, and what that adds to the poll before. */
 
 import { hash } from 'node:crypto';
-import { known } from '../../data/parsing.js';
+import { known, present } from '../../data/parsing.js';
 import { maxPageSize } from '../../graphql/input.js';
 import { oncePerValue } from '../../lib/run.js';
 import { dayMs, instantOf } from '../../lib/time.js';
-import { type Event, type ListPosition, newestVersions, updatedAt } from './model.js';
+import { type Event, eventsOf, type ListedPage, type ListPosition, newestVersions, updatedAt } from './model.js';
 
 /** An event as of one update. `key` identifies the update; `foundAt` is the time of the gateway, in milliseconds since 1970. */
 interface TailUpdate {
@@ -28,13 +28,8 @@ export interface Tail extends ListPosition {
   readonly known: readonly (readonly [id: string, firstUpdate: number])[];
 }
 
-/** Reads one page of the events between two times, inclusive. @param pageSize 100 if it is left out. @returns also how many records could not be parsed. */
-export type ReadBetween = (
-  page: number,
-  from: number,
-  to: number,
-  pageSize?: number,
-) => Promise<{ readonly events: readonly Event[]; readonly totalItems: number; readonly skipped: number }>;
+/** Reads one page of the events between two times, inclusive. @param pageSize 100 if it is left out. */
+export type ReadBetween = (page: number, from: number, to: number, pageSize?: number) => Promise<ListedPage>;
 
 /** An update may appear in the list some time after its `lastUpdated`. */
 const overlapMs = 5 * 60_000;
@@ -106,11 +101,12 @@ async function firstTail(read: ReadBetween, now: number): Promise<Tail> {
 async function newestEvents(read: ReadBetween, now: number) {
   const [earliest, to] = [startOfDay(now) - dayMs, endFor(now)];
   const page = await read(1, earliest, to);
-  if (page.totalItems <= maxPageSize) return { start: earliest, events: page.events };
-  const latest = Math.min(now, latestOf(page.events, earliest));
+  const events = present(page.events);
+  if (page.totalItems <= maxPageSize) return { start: earliest, events };
+  const latest = Math.min(now, latestOf(events, earliest));
   const from = Math.max(earliest, latest - overlapMs);
   const later = await read(1, from, to);
-  if (later.totalItems <= maxPageSize) return { start: from, events: later.events };
+  if (later.totalItems <= maxPageSize) return { start: from, events: present(later.events) };
   // The service does not document the order of its list: divided, the range shows a time five to ten minutes before the newest update.
   const hasMoreThan = (count: number) => async (time: number) => (await read(1, time, to, 1)).totalItems > count;
   const { low, high } = await divide(from, now, lengthMs => lengthMs <= overlapMs, hasMoreThan(0));
@@ -180,24 +176,18 @@ async function nextTail(read: ReadBetween, last: Tail, now: number): Promise<Tai
 }
 
 /**
- * Reads all pages of a range, as far as it has at most `max` events. `missing` is how many of its events were not found; NaN if the list changed
- * meanwhile. What two reads miss alike is how the list is: it has one event twice, or counts one that it never lists.
+ * Reads all pages of a range, as far as it has at most `max` events. What two reads miss alike (see `eventsOf`) is how the list is: it has one event twice,
+ * or counts one that it never lists.
  */
 export async function readAll(read: ReadBetween, from: number, to: number, max: number) {
-  const found: Event[] = [];
-  let total = 0;
-  let unreadable = 0;
-  let isStable = true;
-  for (let page = 1; page === 1 || ((page - 1) * maxPageSize < total && total <= max); page += 1) {
-    const { events: pageEvents, totalItems, skipped } = await read(page, from, to);
-    isStable &&= page === 1 || total === totalItems;
-    total = totalItems;
-    unreadable += skipped;
-    found.push(...pageEvents);
+  let last = await read(1, from, to);
+  const pages = [last];
+  while (pages.length * maxPageSize < last.totalItems && last.totalItems <= max) {
+    last = await read(pages.length + 1, from, to);
+    pages.push(last);
   }
-  const events = newestVersions(found);
+  const { events, total, missing } = eventsOf(pages, max);
   const dated = events.filter(({ lastUpdated }) => known(lastUpdated) !== null);
-  const missing = isStable ? Math.max(total - events.length - unreadable, 0) : Number.NaN;
   return { events: dated, missing, isTooLong: total > max };
 }
 

@@ -18,8 +18,8 @@ import {
   createTrustedDocuments,
   type Manifest,
   maxDocumentText,
+  prepareTrustedDocuments,
 } from '../src/graphql/limits/documents.js';
-import { prepareTrustedDocuments } from '../src/graphql/trusted-documents.js';
 import { createUntrustedReport } from '../src/http/request-telemetry.js';
 import { Claim } from '../src/lib/memory-budget.js';
 import { newOperationInfo } from '../src/observability/operation-info.js';

@@ -752,6 +752,12 @@ test('a refusal is one in each spelling, and wherever a body says it', async () 
   }
 });
 
+test('an observation whose own status is "failed" is read', async () => {
+  await over({ body: { _id: 'o', title: 'T', status: 'failed' } });
+  const { data, errors } = await gateway.query('{ observation(id: "o") { title } }');
+  expect([errors, data]).toEqual([undefined, { observation: { title: 'T' } }]);
+});
+
 test('ESG data whose status is an object that has no value is read', async () => {
   const esg = { status: { toString: 1, valueOf: 1 }, code: { toString: 1, valueOf: 1 }, score: 7 };
   await over({ body: esg });

@@ -521,6 +521,9 @@ describe('a service that says when to try again', () => {
     [503, '120', 120],
     [503, new Date(0).toUTCString(), 0],
     [503, 'soon', undefined],
+    [503, '2.5', 3],
+    [503, '-1', undefined],
+    [429, '+5', undefined],
   ])('passes the time on, after %d with %s', async (status, after, retryAfterSeconds) => {
     const { write } = await serviceThat(later(status, after));
     expect((await extensionsOf(write())).retryAfterSeconds).toBe(retryAfterSeconds);

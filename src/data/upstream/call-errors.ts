@@ -150,7 +150,9 @@ export function errorOfProblem(problem: Problem, reply: Reply, request: RequestI
 /** The seconds that a reply asks to wait, at most a day; undefined if it does not say, or nothing that can be read. */
 function retryAfterSeconds(reply: Reply): number | undefined {
   const text = String(reply.headers['retry-after'] ?? '').trim();
-  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - repliedAt(reply)) / 1_000);
+  // A date has letters; `-1` would be one of long ago, too.
+  const date = /[a-z]/i.test(text) ? Date.parse(text) : Number.NaN;
+  const seconds = Math.ceil(/^\d+(?:\.\d+)?$/.test(text) ? Number(text) : (date - repliedAt(reply)) / 1_000);
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), 86_400);
 }
 

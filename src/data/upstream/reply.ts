@@ -93,11 +93,11 @@ function saysThatItFailed(body: unknown, { safe }: UpstreamRequest): boolean {
   );
 }
 
-/** Whether a body is a market, its criteria or a list such as its jobs, which may have the status "failed" themselves. Those of JSend are never theirs. */
+/** Whether a body is a market, an observation, criteria or a list such as jobs, which may have the status "failed" themselves. Those of JSend are never theirs. */
 function mayHaveFailed(found: Readonly<Record<string, unknown>>): boolean {
-  const { status, id, name, searchCriteria, data, jobs, companies } = found;
+  const { status, id, _id, name, searchCriteria, data, jobs, companies } = found;
   if (status === 'error' || status === 'fail') return false;
-  return (id ?? name ?? searchCriteria) != null || [data, jobs, companies].some(Array.isArray);
+  return (id ?? _id ?? name ?? searchCriteria) != null || [data, jobs, companies].some(Array.isArray);
 }
 
 const isNo = (value: unknown) => value === false || value === 0 || value === 'false';

@@ -57,6 +57,8 @@ export class Clients {
   listeners = [];
   jobs = [];
   exports = [];
+  /** The connections of all these. */
+  streams = [];
   sessions = [];
   /** Of the endpoint, with those before. */
   secrets = [];
@@ -177,6 +179,12 @@ export class Clients {
     if (seen.isWhole && cookie !== undefined) this.sessions.push({ cookie: cookie.split(';')[0], at: now() });
   }
 
+  /** Tries passwords, at any gateway, and then the right one. */
+  async guess() {
+    for (let tries = 0; tries <= 12; tries += 1)
+      await this.signIn({ gateway: this.pick(tries), password: tries < 12 ? 'wrong' : 'p' });
+  }
+
   async signOut({ gateway, market, via }) {
     const { headers, session, account } = this.credential('u');
     if (session === undefined) return;
@@ -232,6 +240,12 @@ export class Clients {
   }
 
   async #join(listener) {
+    if (listener.isFromNow) {
+      // Until something comes, nobody knows from where on.
+      listener.parts.push({ listed: Number.POSITIVE_INFINITY, shown: [], heard: [], at: now() });
+      listener.cursor = undefined;
+      return this.#follow(listener);
+    }
     for (let tries = 0; listener.isListening; tries += 1) {
       const size = { [listener.isFromEnd ? 'last' : 'first']: listener.first };
       const gateway = this.pick(listener.via + tries);
@@ -254,6 +268,7 @@ export class Clients {
         const update = data?.eventUpdates;
         if (update == null) return errors;
         listener.cursor = update.cursor;
+        part.listed = Math.min(part.listed, this.fleet.service.accounts.get(listener.account).updates.length);
         this.fleet.note({ heard: update, by: listener.at, via: listener.gateway });
         const { id, title } = update.event ?? {};
         if (title)
@@ -349,13 +364,16 @@ export class Clients {
   }
 
   /** One connection, until it ends or is broken off. */
-  #connect(listener, query, variables, receive) {
+  async #connect(listener, query, variables, receive) {
     const gateway = this.pick(listener.via + listener.connections);
     const credential = this.credential(listener.account);
     listener.gateway = gateway;
     if (gateway === undefined) return pause(500);
     const connected = listener.transport === 'sse' ? this.#overSse : this.#overWebSocket;
-    return connected.call(this, gateway, listener, { query, variables }, credential, receive);
+    const stream = { account: listener.account, gateway, query, from: now() };
+    this.streams.push(stream);
+    await connected.call(this, gateway, listener, { query, variables }, credential, receive);
+    stream.to = now();
   }
 
   #overSse(gateway, listener, { query, variables }, credential, receive) {

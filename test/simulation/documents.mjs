@@ -297,9 +297,12 @@ export const documents = {
   companyEvents: {
     query: `query ($market: ID!, $count: Int!, $size: Int!, $filter: EventFilter) { market(id: $market) { companies(first: $count) { totalCount
       nodes { name events(first: $size, filter: $filter) { totalCount edges { impact { severity likelihood } node { title } } } } } } }`,
-    draw: chance => ({ count: 1 + chance.below(5), size: chance.pick([1, 3, 30]), filter: drawFilter(chance, false) }),
+    draw: ({ below, pick }) => {
+      return { count: 1 + below(names.length), size: pick([1, 3, 30]), filter: drawFilter({ below, pick }, false) };
+    },
     isMixed: true,
-    refused: (_, { count }) => count === 5 && [['market.companies.nodes.4.events', 'NOT_QUERYABLE']],
+    refused: (_, { count }) =>
+      count === names.length && [[`market.companies.nodes.${count - 1}.events`, 'NOT_QUERYABLE']],
     expected(account, { count, size, filter }, at) {
       const eventsOf = name => {
         const events = selected(account, { ...filter, impactedEntities: [name] }, at);

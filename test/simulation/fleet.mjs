@@ -62,10 +62,14 @@ export class Fleet {
     for (const gateway of this.gateways) this.begin(() => gateway.start());
     for (const step of steps) {
       await advanceTo(Math.max(step.at, now()));
-      this.taken.push(step);
-      this.note({ step });
-      this.begin(async () => actions[step.do](this, step));
+      this.#take(step);
     }
+  }
+
+  #take(step) {
+    this.taken.push(step);
+    this.note({ step });
+    this.begin(async () => actions[step.do](this, step));
   }
 
   /** Gives the fleet the time to find back from what was wrong, and reads everything; then all leave, and nothing may be left. */
@@ -97,7 +101,20 @@ export class Fleet {
         this.begin(() => clients.export({ gateway, what: 'read', key }));
       this.begin(() => clients.export({ gateway, what: 'list' }));
     }
-    await this.advance(20_000);
+    this.begin(() => clients.guess());
+    await this.advance(10_000);
+    this.againFrom = now();
+    // One after the other, twice: what one has cached, the next one need not read.
+    for (const { name: gateway } of [...up(), ...up()]) {
+      for (const document of Object.keys(documents).filter(name => documents[name].isCached))
+        for (const market of ['1', '2']) this.begin(() => clients.read({ gateway, account: 'a', market, document }));
+      await this.advance(1_000);
+    }
+    await this.advance(3_000);
+    const forMs = 2.2 * this.intervalMs + 2_500;
+    this.refusal = { at: now(), do: 'credentialIsRevoked', account: 'a', forMs };
+    this.#take(this.refusal);
+    await this.advance(forMs);
     clients.leaveAll();
     await this.advance(40_000);
     const leftAt = now();
@@ -204,8 +221,8 @@ export const faults = {
   serviceIsSilent: trouble('silent'),
   serviceResets: trouble('reset'),
   credentialIsRevoked: during(
-    ({ service }, { account }) => (service.accounts.get(account).isRevoked = true),
-    ({ service }, { account }) => (service.accounts.get(account).isRevoked = false),
+    ({ service }, { account }) => (service.accounts.get(account).revoked += 1),
+    ({ service }, { account }) => (service.accounts.get(account).revoked -= 1),
   ),
   receiverFails: receiver('fail'),
   receiverRejects: receiver('reject'),
@@ -218,6 +235,10 @@ export const faults = {
     gateway.kill();
     after(step.forMs, () => !gateway.isUp && fleet.begin(() => gateway.start()));
   },
+  addressIsInside: during(
+    () => (lineOf('receiver.test').insideSince = now()),
+    () => (lineOf('receiver.test').insideSince = undefined),
+  ),
   async gatewayRestarts(fleet, step) {
     const gateway = chosen(fleet, step);
     if (!gateway?.isUp) return;

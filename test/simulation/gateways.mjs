@@ -74,7 +74,7 @@ export class Gateway {
       const built = await buildApp(config, {
         schema,
         log,
-        resolve: async name => [name === 'inside.test' ? '10.0.0.1' : '8.8.8.8'],
+        resolve: async name => [name === 'inside.test' || lineOf(name).insideSince ? '10.0.0.1' : '8.8.8.8'],
       });
       // A server that listens would wait for its requests.
       built.app.addHook('preClose', async () => {

@@ -3,6 +3,9 @@ import { documents } from './documents.mjs';
 import { faults, operations } from './fleet.mjs';
 import { drawsFrom } from './time.mjs';
 
+/** What strikes in the middle of an operation: its gateway dies, Redis loses it, or cannot know of it; its receiver moves. */
+const inTheMiddle = { write: ['gatewayIsKilled', 'redisFailsOver', 'redisIsFull'], export: ['addressIsInside'] };
+
 /** @param only the faults to choose from; undefined: all. */
 export function historyOf(seed, minutes, only = Object.keys(faults)) {
   const random = drawsFrom(`history ${seed}`);
@@ -56,17 +59,14 @@ export function historyOf(seed, minutes, only = Object.keys(faults)) {
         what: pick(['send', 'send', 'retry', 'test', 'update', 'rotate', 'list']),
       });
     if (step.do === 'listen') step.isFromEnd = random() < 0.2;
+    if (step.do === 'listen' && step.transport !== 'watch') step.isFromNow = random() < 0.15;
     steps.push(step);
-    // A gateway dies in the middle of a write.
-    if (step.do === 'write' && chosen.faults.includes('gatewayIsKilled') && random() < 0.4) {
-      step.racesAfterMs ??= below(60);
-      steps.push({
-        ...step,
-        at: at + below(40),
-        do: 'gatewayIsKilled',
-        number: step.via + below(2),
-        forMs: 2_000 + below(20_000),
-      });
+    for (const fault of inTheMiddle[step.do] ?? []) {
+      if (!chosen.faults.includes(fault) || random() > 0.4) continue;
+      if (step.do === 'write') step.racesAfterMs ??= below(60);
+      const strikesAt = at + below(fault === 'redisFailsOver' ? 1_000 : 40);
+      const chance = { number: step.via + below(2), forMs: 2_000 + below(20_000), share: random() };
+      steps.push({ ...step, ...chance, at: strikesAt, do: fault });
     }
   }
   const env = {

@@ -18,10 +18,11 @@ const causesOf = {
   SIGN_IN_FAILED: { kinds: /signIn/ },
   NOT_FOUND: { kinds: /watch|export/ },
   CONFLICT: { kinds: /watch|write|export/ },
+  BAD_USER_INPUT: { faults: /addressIsInside/ },
   RATE_LIMITED: { kinds: /signIn|export/, faults: /gatewayRestarts/ },
   UPSTREAM_INVALID_RESPONSE: { faults: /serviceSendsHtml|serviceCutsBodies/ },
   UPSTREAM_TIMEOUT: { faults: /serviceIs(Slow|Silent)|Paused|clock/ },
-  UPSTREAM_UNAVAILABLE: { faults: /service(Fails|Resets|Cuts|Is)|Paused|redis|connections/ },
+  UPSTREAM_UNAVAILABLE: { faults: /service(Fails|Resets|Cuts)|Paused|redis|connections/ },
 };
 
 const rules = {
@@ -135,7 +136,8 @@ const rules = {
       const isMissed = call =>
         call.version > version && call.path.includes(`/${market}/`) && call.appliedAt < read.at - 10_000;
       const missed = fleet.service.calls.find(isMissed);
-      if (missed && !fleet.had(/redis|Paused|clock|connections/, missed.at - 10_000, read.at) && isKnown(fleet, missed))
+      const excuses = /redis(?!IsFull)|Paused|clock|connections/;
+      if (missed && !fleet.had(excuses, missed.at - 10_000, read.at) && isKnown(fleet, missed))
         yield { ...shown(read), version, missed };
     }
   },
@@ -161,9 +163,15 @@ const rules = {
     }
   },
 
+  /** (c) When the service refuses a credential at the end, the next poll ends its subscriptions to events. */
+  *'a refusal ends subscriptions'({ clients, refusal: { account, at, forMs } }) {
+    for (const stream of clients.streams.filter(each => each.account === account && /eventUpdates/.test(each.query)))
+      if (stream.from < at - 5_000 && !(stream.to < at + forMs)) yield stream;
+  },
+
   /** (c) Of ten attempts in a row without success, the next is refused at any gateway before the service is asked; a refusal takes half a second. */
   *'sign-ins are limited'(fleet) {
-    if (fleet.had(/redis|gateway|clock|connections|service|Revoked/)) return;
+    if (fleet.had(/redis|gateway|clock|connections|service/)) return;
     let failed = 0;
     let before;
     for (const request of fleet.clients.requests.filter(({ kind }) => kind === 'signIn')) {
@@ -186,7 +194,9 @@ const rules = {
   *'an export is what was asked for'(fleet) {
     const { service, clients } = fleet;
     const { secrets } = clients;
-    for (const { at, headers, body } of service.exports) {
+    for (const { at, headers, body, insideSince } of service.exports) {
+      // Its address is not allowed any more.
+      if (insideSince < at - 1_000 && !fleet.had(/Paused/, insideSince, at)) yield { what: 'sent inside', at };
       const { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature = '' } = headers;
       const isBy = ({ secret }) => {
         const key = Buffer.from(secret.slice(6), 'base64');
@@ -227,27 +237,17 @@ const rules = {
           attempts.every((attempt, index) => isAttempt(attempt, right.attempts[index]));
         if (!areRight || !isDeepStrictEqual(rest, right.rest)) yield { id, kind, at, told, right };
       }
-      for (const {
-        id: key,
-        outcome,
-        isTest,
-        marketId,
-        idempotencyKey,
-        endpointName,
-        user,
-        selected,
-        result,
-      } of records) {
+      for (const { id: key, outcome, isTest, marketId, result, ...others } of records) {
         const [call] = sent.get(key) ?? [];
         if (call === undefined) continue;
         const { meta, market } = JSON.parse(call.body);
         const names = { ExportDelivered: 'DELIVERED', ExportRejected: 'REJECTED', ExportFailed: outcome };
         const isRight =
           isTest === (meta.isTest === true) &&
-          (isTest ? marketId === null && idempotencyKey === null : Number(marketId) === market.id) &&
-          endpointName === 'crm' &&
-          user === (isTest ? 'test@example.com' : 'a@b.test') &&
-          selected === meta.totalItems &&
+          (isTest ? marketId === null && others.idempotencyKey === null : Number(marketId) === market.id) &&
+          others.endpointName === 'crm' &&
+          others.user === (isTest ? 'test@example.com' : 'a@b.test') &&
+          others.selected === meta.totalItems &&
           (result === null) === (outcome === 'RUNNING') &&
           (result === null || names[result.__typename] === outcome);
         if (!isRight) yield { id, kind, key, outcome, call };
@@ -340,6 +340,18 @@ const rules = {
     }
   },
 
+  /** (e) A request makes each call once, where nothing is wrong and nothing changes. A list that says where it ends reads that apart. */
+  *'no call is repeated in vain'(fleet) {
+    const reads = fleet.service.calls.filter(({ method, account }) => method === 'GET' && account);
+    for (const [name, calls] of grouped(reads, ({ requestId, path }) => `${requestId} ${path}`)) {
+      const [first, last] = [calls[0], calls.at(-1)];
+      const request = first === last ? undefined : requestOf(fleet, first.requestId);
+      if (!/^(read|pull)$/.test(request?.kind) || !fleet.isFair(first.at, last.at)) continue;
+      const { updates } = fleet.service.accounts.get(first.account);
+      if (!updates.some(({ at }) => at > first.at - 1_000 && at <= last.at)) yield { name, kind: request.kind };
+    }
+  },
+
   /** (e) Once the fleet is quiet, one gateway polls for all, as often as it should. */
   *'one gateway polls each topic'({ clients, service, quietFrom, quietUntil, intervalMs }) {
     const most = (quietUntil - quietFrom) / intervalMs + 1;
@@ -358,10 +370,11 @@ const rules = {
     }
   },
 
-  /** (e) The state of a phase is that of its jobs. */
+  /** (e) The state of a phase is that of its jobs, and the progress of a job does not go back within a connection. */
   *'what is told of jobs is so'(fleet) {
     for (const { seen, market, phase } of fleet.clients.jobs) {
-      for (const state of seen) {
+      const latest = new Map();
+      for (const { connection, ...state } of seen) {
         const { at, jobs, unlisted, finished, overallProgress, observedAt, estimatedEndAt } = state;
         const isEnded = jobs.length > 0 && jobs.every(({ progress }) => progress === 100);
         // Of a progress of 1, the scale may not be known.
@@ -374,21 +387,9 @@ const rules = {
           state.phase === phase &&
           (unlisted.length > 0 ? !finished || isEnded : finished === isEnded && isMean && areShares) &&
           (estimatedEndAt === null || (!isEnded && estimatedEndAt >= observedAt));
-        if (!isRight) yield { at, ...state };
-      }
-    }
-  },
-
-  /** (e) The progress of a job does not go back within a connection. */
-  *'no progress goes back'({ clients }) {
-    for (const { seen, market, phase } of clients.jobs) {
-      const latest = new Map();
-      for (const { at, connection, jobs } of seen) {
-        for (const { id, progress } of jobs) {
-          const before = latest.get(`${connection} ${id}`);
-          if (progress < before) yield { market, phase, id, at, progress, before };
-          latest.set(`${connection} ${id}`, progress);
-        }
+        const goesBack = jobs.some(({ id, progress }) => progress < latest.get(`${connection} ${id}`));
+        for (const { id, progress } of jobs) latest.set(`${connection} ${id}`, progress);
+        if (!isRight || goesBack) yield { at, ...state, goesBack };
       }
     }
   },

@@ -3,7 +3,8 @@
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listen } from './network.mjs';
+import { gzipSync } from 'node:zlib';
+import { lineOf, listen } from './network.mjs';
 import { Host, now } from './time.mjs';
 
 const jobMs = 40_000;
@@ -25,14 +26,15 @@ function serve(host, name, handle) {
 }
 
 const dayMs = 86_400_000;
-/** Of companies and entities: one contains another, or differs only in its case; for one the service cannot search. */
-export const names = ['steel', 'Steel', 'steel works', 'coal', 'coal, raw'];
+/** Of companies and entities: one contains another, or differs only in its case; others are clear; for the last one the service cannot search. */
+export const names = ['iron', 'zinc', 'steel', 'Steel', 'steel works', 'coal', 'coal, raw'];
 
 /** The events of one account. All its updates are numbered, in the order in which the list gets them. */
 class Account {
   events = new Map();
   updates = [];
-  isRevoked = false;
+  /** How many times at once. */
+  revoked = 0;
   #latest = 0;
 
   constructor(name, random) {
@@ -239,7 +241,7 @@ export function startService(seed, note) {
       return JSON.parse(call.body).password === 'p'
         ? [200, { name: 'Una' }, { 'set-cookie': 'svc=u; Path=/' }]
         : refused(401, 'UNAUTHORISED', 'Wrong password');
-    if (account === undefined || account.isRevoked) return refused(401, 'UNAUTHORISED', 'Unknown key');
+    if (account === undefined || account.revoked > 0) return refused(401, 'UNAUTHORISED', 'Unknown key');
     if (pathname.endsWith('/events')) {
       const page = account.list(url.searchParams);
       return page ? [200, page] : refused(400, 'QUERY_VALIDATION_FAILED', 'Invalid parameters');
@@ -311,6 +313,9 @@ export function startService(seed, note) {
     if (trouble === 'html') return send(response, 200, '<html>Maintenance</html>', { 'content-type': 'text/html' });
     await sleep(1 + host.random() * 20);
     if (trouble !== 'cut' && status === 200 && !response.destroyed) call.acceptedAt = now();
+    // What one of the accounts gets is compressed.
+    if (trouble !== 'cut' && account?.name === 'b')
+      return send(response, status, gzipSync(json), { 'content-encoding': 'gzip' });
     if (trouble !== 'cut') return send(response, status, json, headers);
     response.writeHead(status, { 'content-type': 'application/json', 'content-length': json.length });
     response.write(json.slice(0, json.length / 2), () => setTimeout(() => request.socket.destroy(), 5));
@@ -320,7 +325,8 @@ export function startService(seed, note) {
     const mode = service.receiver;
     const { headers } = request;
     const by = new URL(request.url, 'http://x').searchParams.get('by');
-    const seen = { at: now(), headers, key: headers['idempotency-key'], by, mode, body, isAnswered: false };
+    const { insideSince } = lineOf('receiver.test');
+    const seen = { at: now(), headers, key: headers['idempotency-key'], by, mode, body, insideSince };
     const isDelivery = request.url === '/feed';
     service[isDelivery ? 'deliveries' : 'exports'].push(seen);
     note({ export: [seen.key, seen.by] });
@@ -340,5 +346,5 @@ export function startService(seed, note) {
 
 function send(response, status, body, headers) {
   response.writeHead(status, { 'content-type': 'application/json', ...headers });
-  response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  response.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));
 }

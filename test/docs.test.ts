@@ -119,6 +119,9 @@ test('every guide, example and tool that lists events says of which time, and wi
   const inOneLine = (file: string) => read(file).replace(/\n(?:# )?/g, ' ');
   const silent = listing.filter(file => ![time, scores].every(says => says.test(inOneLine(file))));
   expect(silent).toEqual([]);
+  // Before the first example that someone may copy.
+  const partners = read('docs/partners.md');
+  expect(partners.search(scores)).toBeLessThan(partners.search(/\bevents\(/));
 });
 
 test.each(documents)('%s links only to headings that exist', document => {

@@ -815,6 +815,22 @@ test('another gateway goes on with what a killed one has left, and sends it unde
   expect(new Set(refused.map(({ headers, text }) => `${headers['webhook-id']} ${text}`)).size).toBe(1);
 });
 
+test('a watch waits while its gateway knows no secret that signed the endpoint: another one may', async () => {
+  await watch(gateway);
+  const client = new Redis(redis.url);
+  cleanups.push(() => client.disconnect());
+  const [key = ''] = (await client.keys('mig:exports:*')).filter(name => !name.endsWith('with-seals'));
+  const signed = await client.hgetall(key);
+  const unsigned = Object.entries(signed).map(([name, text]) => [name, text.replace(/"}$/, 'x"}')]);
+  const malformed = () => counted(gateway.url, 'gateway_redis_malformed_total', { what: 'exports' });
+  const before = await malformed();
+  await client.hset(key, Object.fromEntries(unsigned));
+  sandbox.publishEvent({ title: 'Unsigned' });
+  await until(async () => (await malformed()) > before);
+  await client.hset(key, signed);
+  await until(() => titles(receiver.taken).includes('Unsigned'));
+});
+
 test('a watch ends once an operator has blocked its client in the fleet', async () => {
   await watch(gateway);
   const client = new Redis(redis.url);

@@ -15,7 +15,7 @@ import type { Reloadable } from '../../config/values.js';
 import { isUnreadable, present } from '../../data/parsing.js';
 import { shortHash } from '../../data/shared-store.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
-import { Forbidden, NotFound, RateLimited, Unauthenticated, UpstreamUnavailable } from '../../errors.js';
+import { Conflict, Forbidden, NotFound, RateLimited, Unauthenticated, UpstreamUnavailable } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import { iso } from '../../lib/time.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
@@ -331,7 +331,10 @@ export class Watches {
       signal.throwIfAborted();
       return await send(delivery);
     } catch (error) {
-      if (error instanceof UpstreamUnavailable) return { status: null, isTaken: false };
+      const isUnsigned = error instanceof Conflict;
+      // Another gateway may know the secret that signed the endpoint.
+      if (isUnsigned) await this.#deps.store.release(watch.id);
+      if (isUnsigned || error instanceof UpstreamUnavailable) return { status: null, isTaken: false };
       throw error;
     }
   }

@@ -259,7 +259,13 @@ const accept = 'multipart/mixed;incrementalSpec=v0.2,application/graphql-respons
 test('knows which clients take parts, and what else they take', () => {
   expect(acceptsParts(accept)).toBe(true);
   expect(withoutParts(accept)).toBe('application/graphql-response+json,application/json;q=0.9');
-  expect(acceptsParts('application/json, multipart/mixed; incrementalSpec="v0.2"')).toBe(true);
+  for (const one of [
+    'application/json, multipart/mixed; incrementalSpec="v0.2"',
+    'multipart/mixed; boundary="-"; incrementalSpec=v0.2',
+    'multipart/mixed;q=0.9;incrementalSpec=v0.2;charset=utf-8',
+  ]) {
+    expect(acceptsParts(one)).toBe(true);
+  }
   expect(withoutParts('multipart/mixed;incrementalSpec=v0.2,text/html')).toBe('application/json');
   expect(withoutParts('*/*')).toBe('*/*');
   for (const other of [
@@ -268,6 +274,9 @@ test('knows which clients take parts, and what else they take', () => {
     'multipart/mixed',
     'multipart/mixed;deferSpec=20220824',
     `${accept.slice(0, 36)};q=0`,
+    'multipart/mixed;q=0.0;incrementalSpec=v0.2',
+    'multipart/mixed;incrementalSpec=v0.25',
+    'text/html;incrementalSpec=v0.2',
   ]) {
     expect(acceptsParts(other)).toBe(false);
   }

@@ -166,16 +166,20 @@ export function opensPage({ method = '', headers }: Pick<IncomingMessage, 'metho
 export const addVary = (reply: FastifyReply, name: string): FastifyReply =>
   reply.header('vary', [reply.getHeader('vary') ?? [], name].flat().join(', '));
 
-/** The media type of a response in parts: incremental delivery v0.2, which Apollo Client and graphql-js 17 know. */
-const partsType = /^\s*multipart\/mixed\s*;\s*incrementalSpec\s*=\s*"?v0\.2"?\s*(?:;|$)/i;
-const refused = /;\s*q\s*=\s*0(?:\.0*)?\s*$/i;
+/** Of the type `multipart/mixed`, the parameter for incremental delivery v0.2, which Apollo Client and graphql-js 17 know; and what refuses a type. */
+const partsParameter = /^incrementalspec\s*=\s*"?v0\.2"?$/;
+const refused = /^q\s*=\s*0(?:\.0*)?$/;
 /** A type of a whole response, without parameters that Apollo would compare with its own types. */
 const jsonType =
   /^\s*(?:\*\/\*|application\/(?:\*|json|graphql-response\+json))\s*(?:;\s*charset="?utf-8"?\s*)?(?:;\s*q=(?:1|0?\.\d?\d?[1-9])[\d.]{0,4}\s*)?$/i;
 
 /** Whether a client takes a response in parts, by its header `accept`. */
 export function acceptsParts(accept = ''): boolean {
-  return accept.split(',').some(type => partsType.test(type) && !refused.test(type));
+  return accept.split(',').some(type => {
+    const [name, ...parameters] = type.split(';').map(part => part.trim().toLowerCase());
+    const has = (parameter: RegExp) => parameters.some(each => parameter.test(each));
+    return name === 'multipart/mixed' && has(partsParameter) && !has(refused);
+  });
 }
 
 /** The header `accept` for a response that is sent whole. One that takes no JSON is disregarded: Apollo would refuse it when the operation has run. */

@@ -298,6 +298,9 @@ describe('a session', () => {
     ['text/plain; charset=utf-8', 'OK'],
     ['application/json', 'welcome'],
     ['application/octet-stream', '{"name":"Ann"'],
+    ['text/html; charset=utf-8', '{"message":"Welcome"}'],
+    ['text/html', 'ok'],
+    ['text/html', ''],
   ])('a cookie, and not what is said with it, signs a user in: %s, %s', async (type, body) => {
     const headers = { 'content-type': type, 'set-cookie': 'svc_session=one' };
     sandbox.tell({ path: '/v2/auth/sign-in', status: 200, body, headers, times: 1 });
@@ -306,6 +309,12 @@ describe('a session', () => {
 
   test.each<[string, string, string, string]>([
     ['a page that sets a cookie', 'text/html', '<form>', 'UPSTREAM_INVALID_RESPONSE'],
+    [
+      'a page that begins with text',
+      'text/html',
+      `Please sign in${' '.repeat(200)}<form>`,
+      'UPSTREAM_INVALID_RESPONSE',
+    ],
     ['a page that is said to be JSON', 'application/json', '<form>', 'UPSTREAM_INVALID_RESPONSE'],
     ['a page that is said to be text', 'text/plain', '\ufeff\n<!doctype html>', 'UPSTREAM_INVALID_RESPONSE'],
     ['an error that is said to be text', 'text/plain', '{"success":false}', 'UPSTREAM_INVALID_RESPONSE'],

@@ -56,8 +56,9 @@ export async function signIn(
 
 /** Null for a body that is not JSON. @throws GatewayError if the reply says no success: a page for signing in may set a cookie, too. */
 function nameIn(reply: Reply, request: UpstreamRequest): string | null {
-  const start = reply.body.toString('utf8', 0, 100).trim();
-  const isPage = start.startsWith('<') || (start !== '' && /html/i.test(String(reply.headers['content-type'])));
+  const start = reply.body.toString('utf8', 0, 1_000).trim();
+  const isHtml = /html/i.test(String(reply.headers['content-type']));
+  const isPage = start.startsWith('<') || (isHtml && /<[a-z!/]/i.test(start));
   if (isPage) throw new UpstreamInvalidResponse('The service answered with a page');
   // Whatever its type: the specification does not show this body.
   const text = replyText({ ...reply, headers: {} }, request);

@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import type { Scope } from '../src/auth/credentials.js';
 import type { Generation } from '../src/data/cache/generations.js';
 import { localPollStore } from '../src/data/polling/poll-store.js';
-import { askedPauseMs, type PollerDeps, pauseAfter, type Watched } from '../src/data/polling/poller.js';
+import { askedPauseMs, Poller, type PollerDeps, pauseAfter, type Watched } from '../src/data/polling/poller.js';
 import { createPolling } from '../src/data/polling/polling.js';
 import { connectRedis } from '../src/data/redis.js';
 import { jobProgress } from '../src/domains/discovery/feed.js';
@@ -128,6 +128,71 @@ test('lets another gateway poll where its own polls fail, after the pause that t
   expect((value?.state ?? 0) - (failures.at(-1) as number)).toBeGreaterThanOrEqual(900);
   leaving.abort();
 });
+
+test('leaves the lock to nobody where there is no other gateway', async () => {
+  const changes: string[] = [];
+  const telemetry = { ...silentTelemetry, poller: (change: string) => void changes.push(change) };
+  const live = createPolling(undefined, { intervalMs: 50, telemetry, acceptedScopes, budget: new MemoryBudget() });
+  const leaving = new AbortController();
+  let asked = 0;
+  const watched = watchedWith(async () => {
+    asked += 1;
+    throw new UpstreamUnavailable('Down', { status: 503, errorCode: null });
+  });
+  await live.watch(scope(), 'one', watched, leaving.signal);
+  await until(() => asked === 3);
+  expect(changes).toEqual(['taken']);
+  leaving.abort();
+  await live.close();
+});
+
+test.each(['the lock', 'the generation'])(
+  'does not take back the lock that it leaves to others while it waits for %s',
+  async what => {
+    let letGo = () => {};
+    const held = new Promise<void>(resolve => {
+      letGo = resolve;
+    });
+    let asked = 0;
+    let locked = 0;
+    let released = 0;
+    const waitFor = async (which: string) => {
+      if (which === what && asked === 1 && released === 0) await held;
+    };
+    const store: PollerDeps['store'] = {
+      ...localPollStore(300),
+      isShared: true,
+      lockMs: 1_500,
+      async lock() {
+        locked += 1;
+        await waitFor('the lock');
+        return true;
+      },
+      async release() {
+        released += 1;
+      },
+    };
+    const watched = {
+      ...watchedWith(async () => {
+        asked += 1;
+        throw new UpstreamUnavailable('Down', { status: 503, errorCode: null });
+      }),
+      async generation() {
+        await waitFor('the generation');
+        return 'one';
+      },
+    };
+    const deps = { store, intervalMs: 300, telemetry: silentTelemetry, budget: new MemoryBudget(), acceptedScopes };
+    const poller = new Poller(scope(), 'one', watched as Watched<unknown>, { ...deps, gateway: 'this' }, () => {});
+    await until(() => released === 1);
+    const before = locked;
+    letGo();
+    await sleep(200);
+    expect({ asked, locked }).toEqual({ asked: 1, locked: before });
+    await until(() => asked === 2);
+    await poller.stop();
+  },
+);
 
 test('does not poll jobs before their time because another token is proposed for their market', async () => {
   const live = createPolling(undefined, {

@@ -4,6 +4,8 @@ import type { StateMessage } from './state-message.js';
 
 /** Where the gateways of a fleet agree on which one polls, and share what it found. Every promise rejects while the store is unavailable. */
 export interface PollStore {
+  /** Whether other gateways may use it, too. */
+  readonly isShared: boolean;
   readonly lockMs: number;
   /** Locks the polls of a topic for a gateway, or extends the lock that it has. @returns whether `holder` has it now. */
   lock(topic: string, generation: string, holder: string): Promise<boolean>;
@@ -48,6 +50,7 @@ export function localPollStore(intervalMs: number): PollStore {
   const stored = new LRUCache<string, StateMessage<unknown>>({ max: maxStored, ttlAutopurge: true });
   const keyOf = (topic: string, generation: string) => `${topic} ${generation}`;
   return {
+    isShared: false,
     lockMs,
     lock: async () => true,
     isLocked: async () => false,

@@ -113,14 +113,17 @@ export class Poller {
     const { store, gateway, acceptedScopes } = this.#deps;
     this.#lockIn(store.lockMs / attemptsPerLock);
     const generation = this.#generation;
+    const polling = this.#polling;
+    /** Whether this gateway has left the lock to others meanwhile. */
+    const isOffered = () => polling !== undefined && this.#polling === undefined;
     await this.#readGeneration(generation);
-    if (this.#isStopped || generation !== this.#generation) return;
+    if (this.#isStopped || generation !== this.#generation || isOffered()) return;
     const mayLock = generation !== undefined && acceptedScopes.has(this.#scope);
     const isOurs = !mayLock || (await store.lock(this.#name, generation, gateway).catch(() => undefined));
-    if (generation !== this.#generation) return;
+    if (generation !== this.#generation || isOffered()) return;
     this.#isForAll = mayLock && isOurs !== false;
     const isRead = (this.#polling !== undefined && isOurs !== false) || (await this.#readStored());
-    if (generation !== this.#generation) return;
+    if (generation !== this.#generation || isOffered()) return;
     this.#missed = isOurs === undefined || !isRead ? this.#missed + 1 : 0;
     const cannotWait = this.#polling !== undefined || this.topic.newest === undefined;
     const isAlone = this.#missed > attemptsPerLock || (this.#missed > 0 && cannotWait);
@@ -147,7 +150,7 @@ export class Poller {
    * may be better. Never rejects.
    */
   async #pollUntil(stopping: AbortSignal): Promise<void> {
-    const { intervalMs } = this.#deps;
+    const { intervalMs, store } = this.#deps;
     let last: PollResult | undefined;
     let inARow = 0;
     // The clock of the gateway that observed it may be wrong.
@@ -155,7 +158,7 @@ export class Poller {
     for (;;) {
       await sleep(Math.max(pauseMs, 0), undefined, { signal: stopping }).catch(() => {});
       if (stopping.aborted) return;
-      if (last === 'failed' && this.#isForAll) return this.#offerLock();
+      if (last === 'failed' && this.#isForAll && store.isShared) return this.#offerLock();
       const startedAt = performance.now();
       const { result, minPauseMs } = await this.#poll(stopping);
       this.#failures = result === 'failed' ? this.#failures + 1 : 0;

@@ -150,6 +150,7 @@ export function redisPollStore(shared: SharedStore, intervalMs: number): PollSto
   }
 
   return {
+    isShared: true,
     lockMs,
     lock: (topic, generation, holder) => takeLock(redis, redisKey(topic, generation, 'lock'), holder, lockMs, counted),
     isLocked: async (topic, generation) =>

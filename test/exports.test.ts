@@ -20,6 +20,7 @@ import { type Company, startSandbox } from '../src/sandbox/server.js';
 import { takeAttemptTimers } from './support/attempt-timers.js';
 import { cursorOf } from './support/calls-table.js';
 import { cleanups, forSuite, forTest, lastCleanups, listening } from './support/cleanups.js';
+import { freeAddress } from './support/free-address.js';
 import { postJson, signedIn, startGateway, type TestGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
@@ -1372,6 +1373,26 @@ describe('what an endpoint answers', () => {
     const repaired = (await send({ endpoint: other })).data.exportMarketToEndpoint;
     expect(repaired).toMatchObject({ title: 'Half \ufffd', messageText: '\ufffd \ufffd' });
     expect(repaired.references[0].title).toBe('\ufffd');
+  });
+});
+
+describe('an export that gets no answer', () => {
+  beforeEach(alone);
+
+  test.each<[string, boolean, () => Promise<string>]>([
+    ['where nothing listens', false, async () => `http://${await freeAddress()}`],
+    ['that breaks the connection', true, async () => (await startEndpoint((_, { socket }) => socket.destroy())).url],
+  ])('of an endpoint %s is said to have sent what it selects: %s', async (_, isSent, start) => {
+    await register(await start());
+    await send();
+    const numbers =
+      '{ exports { nodes { selected sent result { ... on ExportEnding { delivered attempts { fault } } } } } }';
+    const attempts = Array(4).fill({ fault: 'BROKEN' });
+    const { data } = await gateway.query(numbers, {}, admin);
+    const [{ selected, ...counts }] = data.exports.nodes;
+    const sent = isSent ? selected : 0;
+    expect(selected).toBeGreaterThan(0);
+    expect(counts).toEqual({ sent, result: { delivered: sent, attempts } });
   });
 });
 

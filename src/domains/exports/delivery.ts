@@ -69,7 +69,8 @@ export async function deliver(
     const end = await attemptOnce(call, headers, guard);
     const milliseconds = Math.round(performance.now() - startedAt);
     if (span !== undefined) endSpan(span, call.url, end, attempts.length);
-    attempts.push({ ...attempt, status: end.status, fault: end.fault, milliseconds, explanation: explanationOf(end) });
+    const { status, fault, isConnected } = end;
+    attempts.push({ ...attempt, status, fault, isConnected, milliseconds, explanation: explanationOf(end) });
 
     if (end.fault === 'ADDRESS_REFUSED') {
       const message = attempts.length === 1 ? `Nothing was sent: ${end.reason}.` : genericFailure;
@@ -111,6 +112,10 @@ export async function attemptOnce(
   const client = new Client(call.url.origin, { connect: guard.connect, headersTimeout: 0, bodyTimeout: 0 });
   const deadline = setTimeout(() => void client.destroy(timedOut), attemptMs);
   const informational: number[] = [];
+  let isConnected = false;
+  client.once('connect', () => {
+    isConnected = true;
+  });
   try {
     const { statusCode, headers, body } = await client.request({
       method: 'POST',
@@ -129,11 +134,17 @@ export async function attemptOnce(
       },
     });
     const isRead = ['delivered', 'rejected'].includes(meaningOf(statusCode));
-    return { status: statusCode, fault: null, body: isRead ? await contentOf(body, headers) : undefined };
+    return { status: statusCode, fault: null, isConnected, body: isRead ? await contentOf(body, headers) : undefined };
   } catch (error) {
-    if (error === timedOut) return { status: null, fault: 'TIMEOUT' };
-    if (error instanceof AddressRefused) return { status: null, fault: 'ADDRESS_REFUSED', reason: error.message };
-    return { status: null, fault: 'BROKEN', informational: informationalIn(error) ?? informational.at(-1) };
+    if (error === timedOut) return { status: null, fault: 'TIMEOUT', isConnected };
+    if (error instanceof AddressRefused)
+      return { status: null, fault: 'ADDRESS_REFUSED', isConnected, reason: error.message };
+    return {
+      status: null,
+      fault: 'BROKEN',
+      informational: informationalIn(error) ?? informational.at(-1),
+      isConnected,
+    };
   } finally {
     clearTimeout(deadline);
     await client.destroy();

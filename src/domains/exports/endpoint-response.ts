@@ -106,12 +106,13 @@ export interface EndpointContent {
   readonly unreadable?: string;
 }
 
-/** How one attempt ended. `body` is undefined if the response is not final, or if its body is too large. `informational` is the last 1xx status. */
-export type AttemptEnd =
+/** How one attempt ended. Without a connection nothing was sent. `body` is undefined if the response is not final, or if its body is too large. `informational` is the last 1xx status. */
+export type AttemptEnd = { readonly isConnected: boolean } & (
   | { readonly status: number; readonly fault: null; readonly body: EndpointContent | undefined }
   | { readonly status: null; readonly fault: 'TIMEOUT' }
   | { readonly status: null; readonly fault: 'BROKEN'; readonly informational: number | undefined }
-  | { readonly status: null; readonly fault: 'ADDRESS_REFUSED'; readonly reason: string };
+  | { readonly status: null; readonly fault: 'ADDRESS_REFUSED'; readonly reason: string }
+);
 
 const redirects = [301, 302, 303, 307, 308];
 const withoutBody = [204, 205];

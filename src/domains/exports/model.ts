@@ -30,6 +30,8 @@ const attempt = z.looseObject({
   /** Why there was no response. */
   fault: z.enum(['TIMEOUT', 'BROKEN', 'ADDRESS_REFUSED']).nullable(),
   milliseconds: z.int().nullable(),
+  /** Whether there was a connection: nothing was sent without one. Left out while that is not known. */
+  isConnected: z.boolean().optional(),
   /** What came, and what would be right. Null if nothing is wrong. */
   explanation: text.nullable(),
 });

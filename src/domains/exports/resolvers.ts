@@ -237,7 +237,7 @@ function userOf({ credential }: Context, given: ExportMarketToEndpointInput['onB
 
 /** How many companies went out: none if no call did. */
 const sentOf = ({ attempts, sent }: ExportRecord) =>
-  attempts.every(({ fault }) => fault === 'ADDRESS_REFUSED') ? 0 : sent;
+  attempts.every(({ fault, isConnected }) => isConnected === false || fault === 'ADDRESS_REFUSED') ? 0 : sent;
 
 /** The result of an export that is no longer running. */
 function endingOf(record: ExportRecord): ResolversTypes['ExportResult'] {

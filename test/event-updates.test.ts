@@ -20,6 +20,7 @@ import { cursorAt, cursorBehind, positionIn, updatesListId } from '../src/domain
 import { BadUserInput, Forbidden, RateLimited, UpstreamUnavailable } from '../src/errors.js';
 import { MemoryBudget } from '../src/lib/memory-budget.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { forTest } from './support/cleanups.js';
 import { collectGarbage } from './support/collect-garbage.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
@@ -712,6 +713,32 @@ describe('eventChanges', () => {
       await gateway.close();
     }
   });
+});
+
+test('eventChanges counts a list that it reads again in place of the one before', async () => {
+  let events: object[] = [];
+  const { wire, calls } = fakeWire(call => {
+    const { currentPage, pageSize } = eventMeta(call.url, events.length);
+    // One that is on no page: the list is read three times.
+    return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), events.length + 1);
+  });
+  const kibibyte = 1_024;
+  // A list of 200 KB takes three times as much.
+  const memory = { total: 4_000 * kibibyte, perOwner: 1_000 * kibibyte, perResponse: 1_000 * kibibyte };
+  const gateway = forTest(await startGateway({ wire, env, seams: { memory } }));
+  const changes = (after: string | null) =>
+    gateway.query('query ($after: String) { eventChanges(after: $after) { cursor nodes { event { id } } } }', {
+      after,
+    });
+  const { data } = await changes(null);
+  events = Array.from({ length: 100 }, (_, index) => {
+    return { _id: `e${index}`, lastUpdated: new Date().toISOString(), summary: 'x'.repeat(2 * kibibyte) };
+  });
+  const before = calls.length;
+  const { data: later, errors } = await changes(data.eventChanges.cursor);
+  expect(errors).toBeUndefined();
+  expect(later.eventChanges.nodes).toHaveLength(100);
+  expect(calls.length - before).toBe(6);
 });
 
 test('embeddings come through the gateway that polls as through one that does not', async () => {

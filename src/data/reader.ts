@@ -169,6 +169,7 @@ function loadedFrom(
     return {
       value,
       bytes: Buffer.byteLength(text) + (before === undefined ? 0 : JSON.stringify(before).length),
+      characters: text.length,
       noStore: forbidsStoring(reply),
     };
   };

@@ -183,6 +183,11 @@ export class Claim {
     this.reserveMore(bytes * bytesPerByteRead);
   }
 
+  /** Gives back what `reserveForParsing` has counted for this many bytes. */
+  forgetParsed(bytes: number): void {
+    this.force(this.#bytes - bytes * bytesPerByteRead);
+  }
+
   /** Counts this many bytes besides everything counted before. @throws as `reserve` does. */
   reserveMore(bytes: number): void {
     this.reserve(this.#bytes + bytes);

@@ -15,6 +15,8 @@ export interface Lifetime {
 export interface Loaded<T = unknown> {
   readonly value: T;
   readonly bytes: number;
+  /** Of its text, as the claim of the response counts it while it is parsed. */
+  readonly characters?: number;
   readonly noStore: boolean;
 }
 

@@ -119,13 +119,13 @@ function updatesOf(query: EventQuery, vectors: boolean, deps: FeedDeps, { creden
   return {
     list: updatesListId(credential, filter),
     topic: `event updates ${eventsEndpoint.version} ${vectors} ${filter}`,
-    /** @param keep is told of the bytes of each page. */
-    reading: (auth: RequestAuth, keep = (_bytes: number) => {}) =>
+    /** @param keep is told of the bytes of each page, and of its characters. */
+    reading: (auth: RequestAuth, keep = (_bytes: number, _characters: number) => {}) =>
       deps.events.between(query, vectors, async page => {
         deps.watches.endOverdue();
         auth.cancellation.signal.throwIfAborted();
-        const { value, bytes } = await readUncached(deps, page, auth);
-        keep(bytes);
+        const { value, bytes, characters = 0 } = await readUncached(deps, page, auth);
+        keep(bytes, characters);
         return value;
       }),
     /** What is about to be sent must be in the next list. */
@@ -209,10 +209,17 @@ export const eventChanges =
     const { list, topic, reading, renew } = updatesOf(query, vectors, deps, auth);
     const position = after === undefined ? undefined : positionIn(after, list);
     const tail = await deps.polling.newest<FleetTail>(auth.scope, topic);
-    const read = reading(auth);
+    let kept = 0;
+    const read = reading(auth, (_, characters) => {
+      kept += characters;
+    });
+    const forget = () => {
+      auth.metadata.claim?.forgetParsed(kept);
+      kept = 0;
+    };
     const begin = position && tail ? withTimes(position, tail) : position;
     const follower = new Follower(begin, position?.tail, position =>
-      missedSince(position, read).catch(error => {
+      missedSince(position, read, forget).catch(error => {
         if (error instanceof QueryTooComplex) return undefined;
         throw error;
       }),

@@ -10,7 +10,7 @@ import { safeHeaders } from '../../src/http/web-safety.js';
 import { launchChromium } from '../support/chromium.js';
 import { forSuite } from '../support/cleanups.js';
 import { openTab, queryEditor, runAndRead, tabsOf, typeQuery, visitPage } from '../support/graphiql-page.js';
-import { until } from '../support/until.js';
+import { hangMs, until } from '../support/until.js';
 
 const app = fastify();
 let asked: { apiKey: unknown; url: string }[] = [];
@@ -224,4 +224,21 @@ test('stores no key in the browser', async () => {
   await until(async () => (await stored()).includes('Farewell'));
   expect(await stored()).not.toMatch(/-key/);
   await page.close();
+});
+
+test('on a telephone, the page is as wide as the screen, and its panes are above each other', async () => {
+  const viewport = { width: 390, height: 844 };
+  const context = await browser.newContext({ viewport, isMobile: true, hasTouch: true });
+  const page = await context.newPage();
+  page.setDefaultTimeout(hangMs);
+  await page.goto(`${origin}/graphql`);
+  await page.locator(queryEditor).waitFor();
+  expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(390);
+  const [editor, answer] = await Promise.all(
+    ['.graphiql-query-editor', '.result-window'].map(pane => page.locator(pane).boundingBox()),
+  );
+  for (const pane of [editor, answer]) expect(pane?.width).toBeGreaterThan(280);
+  expect((editor?.y ?? 0) + (editor?.height ?? 0)).toBeLessThanOrEqual(answer?.y ?? 0);
+  await runAndRead(page, '"Good day, </script>"');
+  await context.close();
 });

@@ -24,8 +24,15 @@ interface GraphiqlOptions {
 const ownSources = ["worker-src 'self'", "style-src 'self' 'unsafe-inline'", 'img-src data:', 'font-src data:'];
 const contentSecurityPolicy = pagePolicy("'none'", ...ownSources);
 
-/** While a tab has the focus, the library that drags tabs shows it at the end of the row: the first click on it would be lost. */
-const ownStyle = '.graphiql-tab { transform: none !important }';
+/** While a tab has the focus, the library that drags tabs shows it at the end of the row: the first click on it would be lost. On a telephone, panes side by side are too narrow. */
+const ownStyle = `
+      .graphiql-tab { transform: none !important }
+      @media (max-width: 40rem) {
+        #graphiql-session { flex-direction: column; min-height: 0 }
+        #graphiql-session > * { min-height: 0 }
+        .graphiql-horizontal-drag-bar, .graphiql-logo { display: none }
+      }
+    `;
 
 /** Serves GraphiQL at `/graphql` to browsers that open a page, and below `/graphql/assets/` its files, loaded when it is first opened. */
 export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions): void {
@@ -110,6 +117,7 @@ async function load({ tabs, headers }: GraphiqlOptions) {
 <html lang="en">
   <head>
     <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width">
     <title>${title}</title>
     <link rel="icon" href="data:,">
     <link rel="stylesheet" href="${await add('graphiql', 'css', graphiql.css)}">

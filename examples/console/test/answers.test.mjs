@@ -1,5 +1,6 @@
 // What a screen says and does when an answer is late, is missing, has only a part, or is a refusal.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { openConsole } from './support.mjs';
 
 const { on, page, check, rows } = await openConsole();
@@ -22,13 +23,12 @@ await page.routeWebSocket(/\/graphql$/, opened => {
   socket = opened;
   opened.connectToServer().onMessage(message => opened.send(relay(message)));
 });
-/** In the place of the next message of a kind, its subscription gets an error that may pass. */
-const refuseOnce = isOne => {
+/** In the place of the next message of a kind, its subscription gets an error, which may pass if no other is given. */
+const refuseOnce = (isOne, extensions = { code: 'RATE_LIMITED', retryAfterSeconds: 1, retryable: true }) => {
   relay = message => {
     const frame = JSON.parse(message);
     if (!isOne(frame)) return message;
     keepMessages();
-    const extensions = { code: 'RATE_LIMITED', retryAfterSeconds: 1, retryable: true };
     return JSON.stringify({ id: frame.id, type: 'error', payload: [{ message: 'Too much', extensions }] });
   };
 };
@@ -464,22 +464,25 @@ check('a secret is made once, and no way leads past it unasked', async t => {
   await page.getByRole('link', { name: 'Exports' }).click();
   await page.getByRole('button', { name: 'New secret' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'New secret' }).click();
-  for (const name of ['New secret', 'Delete'])
+  for (const name of ['New secret', 'Delete', 'Register'])
     assert.equal(await page.getByRole('button', { name }).isDisabled(), true);
-  release();
-  const secret = page.getByText('whsec_test');
-  await secret.waitFor();
-  for (const leave of [
-    () => page.evaluate(() => history.back()),
-    async () => {
-      await page.keyboard.press('Control+k');
-      await page.getByRole('option', { name: /^Monitor/ }).click();
-    },
-  ]) {
+  const stay = async leave => {
     const asked = page.waitForEvent('dialog').then(question => question.dismiss());
     await leave();
     await asked;
     await page.waitForTimeout(300);
+  };
+  const goBack = () => page.evaluate(() => history.back());
+  const goToMonitor = async () => {
+    await page.keyboard.press('Control+k');
+    await page.getByRole('option', { name: /^Monitor/ }).click();
+  };
+  await stay(goBack);
+  release();
+  const secret = page.getByText('whsec_test');
+  await secret.waitFor();
+  for (const leave of [goBack, goToMonitor]) {
+    await stay(leave);
     assert.equal(await secret.count(), 1);
   }
   await page.getByRole('button', { name: 'I have stored it' }).click();
@@ -701,4 +704,71 @@ check('a browser without a clipboard says so, and only the first button of the p
   await page.waitForTimeout(300);
   assert.equal(new URL(page.url()).search, '');
   assert.equal(await steps(), before);
+});
+
+const answered = operation =>
+  page.waitForResponse(response => response.request().postDataJSON?.()?.operationName === operation && response.ok());
+
+/** Clicks on what sends an operation, whose answer the page gets once the returned function is called. */
+async function clickAndHold(t, operation, button) {
+  const { promise, release } = held(t);
+  await answer(t, operation, result => promise.then(() => result));
+  const sent = page.waitForRequest(request => request.postDataJSON?.()?.operationName === operation);
+  await button.click();
+  await sent;
+  return async () => {
+    const arrived = answered(operation);
+    release();
+    await arrived;
+    await page.waitForTimeout(300);
+  };
+}
+
+check('a registration that is on its way is neither closed nor left unasked', async t => {
+  await withEndpoint(t);
+  await page.goto(`${on.origin}/markets`);
+  await page.getByRole('link', { name: 'Exports' }).click();
+  await page.getByRole('button', { name: 'Register' }).click();
+  const dialog = page.getByRole('dialog');
+  for (const name of ['Name', 'Description']) await dialog.getByLabel(name, { exact: true }).fill('test');
+  await dialog.getByLabel('Address').fill('https://test.example');
+  const secret = { __typename: 'RegisterExportEndpointPayload', signingSecret: 'whsec_test' };
+  const { promise, release } = held(t);
+  await answer(t, 'RegisterEndpoint', () => promise.then(() => ({ data: { registerExportEndpoint: secret } })));
+  await dialog.getByRole('button', { name: 'Register' }).click();
+  page.once('dialog', question => question.accept());
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  const asked = page.waitForEvent('dialog').then(question => question.dismiss());
+  await page.evaluate(() => history.back());
+  await asked;
+  release();
+  await page.getByText('whsec_test').waitFor();
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+});
+
+check('the list of exports is whole, also while one is sent', async t => {
+  const documents = readFileSync(new URL('../src/gql/persisted-documents.json', import.meta.url), 'utf8');
+  const [, first] = /query Exports.*? exports\(.*?first: (\d+)/.exec(documents);
+  const all = Array.from({ length: 100 }, (_, index) => ({ ...unknownExport(), id: `test ${index}` }));
+  const edges = all.slice(0, Number(first)).map(node => ({ __typename: 'ExportEdge', node }));
+  await answer(t, 'Exports', ({ data }) => ({ data: { exports: { ...data.exports, totalCount: 100, edges } } }));
+  await page.goto(`${on.origin}/exports`);
+  const list = page.locator('summary').getByText('Possibly delivered');
+  await list.nth(99).click();
+  const release = await clickAndHold(t, 'Retry', page.getByRole('button', { name: 'Send again' }));
+  await answered('Exports');
+  await release();
+  assert.equal(await list.count(), 100);
+});
+
+check('the value of a header without its name is not dropped', async t => {
+  await withEndpoint(t);
+  await page.goto(`${on.origin}/exports`);
+  await page.getByRole('button', { name: 'Register' }).click();
+  const dialog = page.getByRole('dialog');
+  for (const name of ['Name', 'Description']) await dialog.getByLabel(name, { exact: true }).fill('test');
+  await dialog.getByLabel('Address').fill(on.origin);
+  await dialog.getByLabel('Its value').fill('secret');
+  await dialog.getByRole('button', { name: 'Register' }).click();
+  await page.locator('[aria-invalid=true]').and(dialog.getByLabel('Header, if the endpoint needs one')).waitFor();
 });

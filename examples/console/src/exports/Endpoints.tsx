@@ -34,14 +34,14 @@ export function Endpoints({ isSending, onTest }: { isSending: boolean; onTest: (
   const isChanging = rotating.loading || removing.loading;
   const isAdmin = data?.viewer?.canManageExportEndpoints ?? false;
   useBlocker({
-    disabled: secret === undefined,
-    shouldBlockFn: () => !confirm('The secret is not shown again. Leave without it?'),
+    disabled: secret === undefined && !rotating.loading && !registering,
+    shouldBlockFn: () => !confirm('The secret of an endpoint is shown only here, once. Leave without it?'),
   });
 
   const makeSecret = async (name: string) => {
     removing.reset();
     const { data } = await rotate({ variables: { name } });
-    setSecret(data?.rotateExportEndpointSecret?.signingSecret);
+    if (data?.rotateExportEndpointSecret) setSecret(data.rotateExportEndpointSecret.signingSecret);
   };
   const deleteEndpoint = async (name: string) => {
     rotating.reset();
@@ -53,7 +53,9 @@ export function Endpoints({ isSending, onTest }: { isSending: boolean; onTest: (
     <section className="stack" aria-label="Endpoints">
       <div className="row">
         <h2>Endpoints</h2>
-        {isAdmin && <Button label="Register" className="primary" onClick={() => setRegistering(true)} />}
+        {isAdmin && (
+          <Button label="Register" className="primary" disabled={isChanging} onClick={() => setRegistering(true)} />
+        )}
       </div>
       <Problems error={rotating.error ?? removing.error} />
       <Problems error={error} retry={refetch} />

@@ -3,17 +3,16 @@ import { Link, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
 import { hasCode } from '../graphql/errors';
-import { useNextPage } from '../graphql/useNextPage';
-import { Button, formatCount, Heading, Problems, Skeleton } from '../ui';
+import { formatCount, Heading, Problems, Skeleton } from '../ui';
 import { Endpoints } from './Endpoints';
 import { ExportRow } from './ExportRow';
 
+/** All that the gateway lists. */
 const ExportsDocument = graphql(`
-  query Exports($filter: ExportFilter, $after: String) {
-    exports(first: 20, after: $after, filter: $filter) {
+  query Exports($filter: ExportFilter) {
+    exports(first: 100, filter: $filter) {
       totalCount
       edges { node { id ...ExportRow } }
-      pageInfo { hasNextPage endCursor }
     }
   }
 `);
@@ -39,14 +38,13 @@ export function Exports() {
   const [test, testing] = useMutation(TestDocument);
   const [retry, retrying] = useMutation(RetryDocument);
   const isSending = testing.loading || retrying.loading;
-  const { data, error, loading, fetchMore, refetch } = useQuery(ExportsDocument, {
+  const { data, error, loading, refetch } = useQuery(ExportsDocument, {
     variables: { filter: { endpoint } },
     // A market sends exports, too.
     fetchPolicy: 'cache-and-network',
     // While an export is being sent, the list shows it as soon as it has begun.
     pollInterval: isSending ? 1_000 : 0,
   });
-  const next = useNextPage(fetchMore, data?.exports?.pageInfo);
   const show = (ending: { exportId: string } | null | undefined) => {
     if (ending) setSent({ exportId: ending.exportId, endpoint });
     void refetch();
@@ -99,8 +97,6 @@ export function Exports() {
                   : 'Nothing was sent yet. Open a market to export its companies.'}
               </p>
             )}
-            <Problems error={next.error} retry={next.retry} />
-            {next.canRead && <Button label="More" onClick={next.read} />}
           </section>
         </>
       )}

@@ -13,13 +13,14 @@ export function Register({ onClose, onRegistered }: { onClose: () => void; onReg
   const submit = async (form: FormData) => {
     const text = (field: string) => String(form.get(field) ?? '');
     const header = { name: text('headers.0.name'), value: text('headers.0.value') };
-    const headers = header.name === '' ? [] : [header];
+    const headers = header.name || header.value ? [header] : [];
     const input = { name: text('name'), url: text('url'), description: text('description'), headers };
     const { data } = await register({ variables: { input } });
     if (data?.registerExportEndpoint) onRegistered(data.registerExportEndpoint.signingSecret);
   };
   return (
-    <Modal title="Register an endpoint" onClose={onClose}>
+    // Once it is sent, it stays for the secret.
+    <Modal title="Register an endpoint" onClose={() => loading || onClose()}>
       <Form onSubmit={submit} error={error} className="stack">
         <Field label="Name" name="name" required maxLength={255} />
         <Field label="Address" name="url" type="url" required maxLength={1024} placeholder="https://" />

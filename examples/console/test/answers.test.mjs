@@ -724,6 +724,148 @@ async function clickAndHold(t, operation, button) {
   };
 }
 
+const askButton = () => page.getByRole('button', { name: /^Ask/ });
+
+async function openDiscover() {
+  await page.goto(`${on.origin}/discover`);
+  await page.getByLabel('Which companies do you look for?').fill('Who rents cranes?');
+}
+
+check('a late answer leads nobody back to its screen, and leaves what was done meanwhile', async t => {
+  await openDiscover();
+  const criteria = page.getByRole('heading', { name: 'Criteria' });
+  const leave = async () => {
+    await page.getByRole('link', { name: 'Monitor' }).click();
+    await rows().first().waitFor();
+  };
+  const release = await clickAndHold(t, 'CreateCriteria', askButton());
+  await leave();
+  await release();
+  assert.equal(new URL(page.url()).pathname, '/');
+  await page.getByRole('link', { name: 'Discover' }).click();
+  await criteria.waitFor();
+
+  const name = page.getByLabel('Name of the market');
+  const releaseSecond = await clickAndHold(t, 'CreateCriteria', askButton());
+  await name.fill('Mine');
+  await releaseSecond();
+  assert.equal(await name.inputValue(), 'Mine');
+
+  const releaseThird = await clickAndHold(t, 'CreateCriteria', askButton());
+  await page.getByRole('button', { name: 'Start over' }).click();
+  await releaseThird();
+  assert.equal(await criteria.count(), 0);
+
+  await openDiscover();
+  await askButton().click();
+  await page.getByLabel('Number of the market that gets the companies').fill('5');
+  const start = page.getByRole('button', { name: 'Start the discovery' });
+  const releaseStart = await clickAndHold(t, 'StartDiscovery', start);
+  await leave();
+  await releaseStart();
+  assert.equal(new URL(page.url()).pathname, '/');
+});
+
+check('what a user has asked is not there for the next one in the same tab', async t => {
+  await openDiscover();
+  const release = await clickAndHold(t, 'CreateCriteria', askButton());
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Welcome' }).waitFor();
+  await release();
+  const criteria = await page.evaluate(() => sessionStorage.getItem('criteria'));
+  await on.signIn();
+  assert.equal(criteria, null);
+});
+
+check('what was asked before a sign-in, and is refused after it, is asked again', async t => {
+  const unauthenticated = { message: 'No', extensions: { code: 'UNAUTHENTICATED', retryable: false } };
+  const refusal = { errors: [unauthenticated] };
+  const { promise, release } = held(t);
+  let reads = 0;
+  await answer(t, 'Exports', result => {
+    reads += 1;
+    return reads === 1 ? promise.then(() => refusal) : result;
+  });
+  let isRefused = true;
+  await answer(t, 'Endpoints', result => (isRefused ? refusal : result));
+  await page.goto(`${on.origin}/exports`);
+  await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
+  isRefused = false;
+  await on.fillSignIn();
+  release();
+  await page.getByRole('heading', { name: /^\d+ exports?$/ }).waitFor();
+  assert.equal(await page.getByRole('dialog').count(), 0);
+});
+
+check('after a sign-in of the same user, a long list is as long as before', async t => {
+  t.after(() => on.sandbox.forget());
+  for (let number = 1; number <= 40; number += 1) post(`In a long list ${number}`);
+  await openMonitor('?days=30');
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  await page.waitForFunction(() => document.querySelectorAll('ol.feed > li').length >= 50);
+  on.sandbox.tell({ path: /./, status: 401 });
+  await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
+  on.sandbox.forget();
+  await on.fillSignIn();
+  await page.getByRole('status').filter({ hasText: 'Live' }).waitFor();
+  await page.waitForTimeout(500);
+  assert.ok((await rows().count()) >= 50);
+});
+
+check('the status of a job that has ended is shown, and of a publication that has changed nothing', async t => {
+  const [startTime, endTime] = Array(2).fill(new Date().toISOString());
+  const job = {
+    __typename: 'Job',
+    nodeId: 'test',
+    id: 'test',
+    workflowName: 'scrape',
+    completion: 1,
+    status: 'failed',
+    startTime,
+    endTime,
+  };
+  t.after(keepMessages);
+  changeData(({ jobProgress }) => jobProgress && { jobProgress: { ...jobProgress, finished: true, jobs: [job] } });
+  await page.goto(`${on.origin}/discover?market=5`);
+  await page.getByText('Failed · 0 s').waitFor();
+  await answer(t, 'Market', ({ data: { market } }) => ({
+    data: { market: { ...market, companyCount: 48, reviewStatus: 'REVIEWING' } },
+  }));
+  await page.goto(`${on.origin}/markets/5`);
+  await page.getByText('The last publication has ended; the market is not published.').waitFor();
+  await page.getByText('Failed · 0 s').waitFor();
+  await page.getByRole('heading', { name: 'Review of 48 companies' }).waitFor();
+});
+
+check('jobs of a service that does not respond are said to be old, or not known', async t => {
+  t.after(keepMessages);
+  let state;
+  relay = message => {
+    if (/"jobs":\[\]/.test(message)) state = message;
+    return message;
+  };
+  await page.goto(`${on.origin}/markets/5`);
+  await page.locator('main h2').first().waitFor();
+  /** As the gateway sends a state again. */
+  const sendAgain = age => {
+    const observedAt = new Date(Date.now() - age).toISOString();
+    socket.send(state.replace(/"observedAt":"[^"]+"/, `"observedAt":"${observedAt}"`));
+  };
+  sendAgain(90_000);
+  await page
+    .locator('header')
+    .getByText(/^Data is over \d+ s old$/)
+    .waitFor();
+  sendAgain(0);
+  await page.getByRole('status').filter({ hasText: 'Live' }).waitFor();
+
+  relay = message => (JSON.parse(message).payload?.data?.jobProgress ? '{"type":"pong"}' : message);
+  for (const path of ['/markets/5', '/discover?market=5']) {
+    await page.goto(on.origin + path);
+    await page.getByText('The service does not say yet what runs here. It is asked again by itself.').waitFor();
+  }
+});
+
 check('a registration that is on its way is neither closed nor left unasked', async t => {
   await withEndpoint(t);
   await page.goto(`${on.origin}/markets`);

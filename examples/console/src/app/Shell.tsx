@@ -1,6 +1,6 @@
 import { useReactiveVar } from '@apollo/client/react';
 import { Link, Outlet } from '@tanstack/react-router';
-import { oldOperations } from '../graphql/links';
+import { oldOperations, session } from '../graphql/links';
 import { type Connection, useConnection } from '../graphql/socket';
 import { useRenewal } from '../monitor/keptWatches';
 import { formatSpan, Heading, useNow } from '../ui';
@@ -8,7 +8,7 @@ import { Account, SignInButton } from './Account';
 import styles from './Shell.module.css';
 import { Shortcuts } from './Shortcuts';
 import { SCREENS } from './screens';
-import { session, useViewer } from './session';
+import { useViewer } from './session';
 
 /** The frame of every screen. A new session begins with new components, so nothing of the last user stays. */
 export function Shell() {

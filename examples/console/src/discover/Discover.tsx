@@ -1,12 +1,12 @@
 import { useMutation, useQuery } from '@apollo/client/react';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useLocation, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
 import type { SearchCriteriaInput } from '../gql/graphql';
 import { Button, Form, formatCompanies, Heading, Problems, useStored } from '../ui';
 import { Criteria, type Started } from './Criteria';
 import styles from './Discover.module.css';
-import { Jobs, useJobs } from './Jobs';
+import { Jobs, NotYetKnown, useJobs } from './Jobs';
 
 const CreateCriteriaDocument = graphql(`
   mutation CreateCriteria($question: String!) {
@@ -34,25 +34,36 @@ const STEPS = [
   ['Discover', 'Wait 10 to 15 minutes. Then review the companies and publish the market.'],
 ] as const;
 
+/** Counts what is done with the criteria, also by a screen that was left: after the next step, the answer to a question is late. */
+let steps = 0;
+
 /** From a question to the companies of a market: criteria, which the user edits, and the discovery, which runs for minutes. */
 export function Discover() {
   const { market, question } = useSearch({ from: '/discover' });
   const navigate = useNavigate({ from: '/discover' });
+  const { href } = useLocation();
+  /** Whoever has gone somewhere else before an answer is not led back. */
+  const isHere = () => location.href.endsWith(href);
   const [createCriteria, creating] = useMutation(CreateCriteriaDocument);
   const [started, setStarted] = useState<Started>();
-  const [criteria, setCriteria] = useStored<SearchCriteriaInput>('criteria');
+  const [criteria, store] = useStored<SearchCriteriaInput>('criteria');
+  const setCriteria = (criteria?: SearchCriteriaInput) => {
+    steps += 1;
+    store(criteria);
+  };
 
   const ask = async (form: FormData) => {
+    const asked = ++steps;
     const { data } = await createCriteria({ variables: { question: String(form.get('searchInput')) } });
-    if (!data?.createSearchCriteria) return;
+    if (!data?.createSearchCriteria || asked !== steps) return;
     setCriteria(data.createSearchCriteria.searchCriteria);
-    await navigate({ search: { market }, replace: true });
+    if (isHere()) await navigate({ search: { market }, replace: true });
   };
   // A discovery that is running already is what the user wants to see.
   const follow = (started: Started) => {
     setCriteria(undefined);
     setStarted(started);
-    return navigate({ search: { market: Number(started.marketId) } });
+    return isHere() && navigate({ search: { market: Number(started.marketId) } });
   };
   /** One that comes from another screen stands above criteria that are still there. */
   const prompt = question ?? criteria?.userPrompt;
@@ -101,17 +112,15 @@ function Discovery({ id, started }: { id: string; started: Started | undefined }
   const jobs = useJobs(id, 'DISCOVERY', () => void refetch());
   const market = data?.market;
   const alreadyRunning = started?.__typename === 'DiscoveryAlreadyRunning' && started.marketId === id;
-  if (!market?.name) return <Problems error={error} retry={refetch} />;
+  if (!market || (error && !market.name)) return <Problems error={error} retry={refetch} />;
   return (
     <section className="panel stack" aria-label="Discovery">
-      <h2>
-        {market.name}, market {id}
-      </h2>
+      <h2>{market.name ? `${market.name}, market ${id}` : `Market ${id}`}</h2>
       {alreadyRunning && <p>A discovery was running already. Your criteria were not used; this is its progress.</p>}
       {jobs.state && !jobs.isRunning && !jobs.state.finished && (
         <p>No discovery has run for this market. Ask a question to begin one.</p>
       )}
-      <Jobs {...jobs} />
+      {jobs.isKnown ? <Jobs {...jobs} /> : <NotYetKnown />}
       {jobs.state?.finished && (
         <p role="status">
           The discovery has ended.{' '}

@@ -1,15 +1,17 @@
 import { useSubscription } from '@apollo/client/react';
+import { useState } from 'react';
 import { graphql } from '../gql';
 import type { JobPhase } from '../gql/graphql';
+import { RETRY_MS } from '../graphql/errors';
 import { useConnection } from '../graphql/socket';
-import { formatSpan, Problems, useNow, words } from '../ui';
+import { formatSpan, Problems, Skeleton, useNow, words } from '../ui';
 import styles from './Discover.module.css';
 
 const JobProgressDocument = graphql(`
   subscription JobProgress($marketId: ID!, $phase: JobPhase!) {
     jobProgress(marketId: $marketId, phase: $phase) {
-      finished estimatedEndAt unlisted
-      jobs { nodeId id workflowName completion startTime endTime }
+      finished estimatedEndAt unlisted observedAt
+      jobs { nodeId id workflowName completion status startTime endTime }
     }
   }
 `);
@@ -48,14 +50,15 @@ export function Jobs({ state, isRunning, error }: ReturnType<typeof useJobs>) {
   return (
     <div className="stack">
       <ul className={`stack ${styles.jobs}`}>
-        {state?.jobs.map(({ nodeId, workflowName, completion, startTime, endTime }) => {
+        {state?.jobs.map(({ nodeId, workflowName, completion, status, startTime, endTime }) => {
+          const share = completion === null ? 'running' : `${Math.round(completion * 100)} %`;
           const task = TASKS[workflowName ?? ''] ?? words(workflowName ?? 'Job');
           return (
             <li key={nodeId}>
               <span>{task}</span>
               <progress aria-label={task} value={completion ?? undefined} />
               <small>
-                {completion === null ? 'running' : `${Math.round(completion * 100)} %`}
+                {endTime && status ? words(status) : share}
                 {startTime && ` · ${formatSpan((endTime ? Date.parse(endTime) : now) - Date.parse(startTime))}`}
               </small>
             </li>
@@ -70,4 +73,11 @@ export function Jobs({ state, isRunning, error }: ReturnType<typeof useJobs>) {
       <Problems error={error} />
     </div>
   );
+}
+
+/** In the place of jobs until their first state comes. */
+export function NotYetKnown() {
+  const [since] = useState(Date.now);
+  if (useNow(true) - since < RETRY_MS) return <Skeleton lines={8} />;
+  return <p role="status">The service does not say yet what runs here. It is asked again by itself.</p>;
 }

@@ -5,9 +5,9 @@ import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { cache } from './cache';
 import { isRetryable, RETRY_MS } from './errors';
 import { http, keepsParts, oldOperations, resumes, trustedDocuments } from './links';
-import { beginsAgain, socket } from './socket';
+import { ageOfJobs, beginsAgain, socket } from './socket';
 
-const subscriptions = ApolloLink.from([beginsAgain, keepsParts, resumes, new GraphQLWsLink(socket)]);
+const subscriptions = ApolloLink.from([ageOfJobs, beginsAgain, keepsParts, resumes, new GraphQLWsLink(socket)]);
 
 export const client = new ApolloClient({
   cache,
@@ -28,17 +28,17 @@ export const client = new ApolloClient({
   },
 });
 
-/** Reads again what failed without a network or while the service did not respond, and what is old for that. */
-function readAgain(): void {
+/** Reads again what is old and what has failed. @param isDue of which errors. Left out: of those without a network or while the service did not respond. */
+export function readAgain(isDue = isRetryable): void {
   const queries = [...client.getObservableQueries('active')];
-  // What is not on the screen any more is old for nobody.
-  const old = [...oldOperations()].filter(([name]) => queries.some(({ queryName }) => queryName === name));
+  // A query that is not on the screen any more is old for nobody. The name of a subscription has its variables: it tells itself when it ends.
+  const old = [...oldOperations()].filter(([name]) => / /.test(name) || queries.some(each => each.queryName === name));
   if (old.length < oldOperations().size) oldOperations(new Map(old));
   for (const query of queries) {
     const { error } = query.getCurrentResult();
-    if ((error && isRetryable(error)) || old.some(([name]) => name === query.queryName)) void query.refetch();
+    if ((error && isDue(error)) || old.some(([name]) => name === query.queryName)) void query.refetch();
   }
 }
-socket.on('connected', readAgain);
+socket.on('connected', () => readAgain());
 // A page without a subscription has no connection.
 setInterval(readAgain, RETRY_MS);

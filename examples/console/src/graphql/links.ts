@@ -1,6 +1,6 @@
 import { ApolloLink, HttpLink, makeVar, ServerError } from '@apollo/client';
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries';
-import { catchError, map, of } from 'rxjs';
+import { catchError, map, mergeMap, of, takeWhile } from 'rxjs';
 
 /** In a built page, sends the hash of a document instead of its text, for a gateway that executes only trusted documents. */
 export const trustedDocuments = import.meta.env.PROD
@@ -37,17 +37,39 @@ const refusals = new ApolloLink((operation, forward) =>
   ),
 );
 
+/** Number of the session, from 1. Each sign-in and each sign-out begins a new one. Undefined in between: then no screen is shown. */
+export const session = makeVar<number | undefined>(1);
+
 /** Whether the session of the user has ended. The screen stays as it is until somebody signs in. */
 export const sessionEnded = makeVar(false);
+/** How often the cookie has changed. */
+export const cookies = makeVar(0);
 
-const sessionEnds = eachResult(result => {
-  const errors = 'errors' in result ? (result.errors ?? []) : [];
-  if (errors.some(({ extensions }) => extensions?.code === 'UNAUTHENTICATED')) sessionEnded(true);
-  return result;
+/** What was sent with an earlier cookie and is refused is sent again. A mutation of the last user fails: what comes of it is not for the next one. */
+const sessionEnds: ApolloLink = new ApolloLink((operation, forward) => {
+  const [sentBy, sentWith] = [session(), cookies()];
+  return forward(operation).pipe(
+    takeWhile(() => operation.operationType === 'query' || session() === sentBy),
+    mergeMap(result => {
+      const errors = 'errors' in result ? (result.errors ?? []) : [];
+      const isRefused = errors.some(({ extensions }) => extensions?.code === 'UNAUTHENTICATED');
+      if (isRefused && sentWith !== cookies()) return sessionEnds.request(operation, forward);
+      if (isRefused) sessionEnded(true);
+      return of(result);
+    }),
+  );
 });
 
 /** When the operations that get only older data, because the service does not respond, had newer data, or if they had none, when the page was loaded. */
 export const oldOperations = makeVar<ReadonlyMap<string, number>>(new Map());
+
+/** @param since when its data was new. Undefined: it is. */
+export function setOld(name: string, since: number | undefined): void {
+  if (since === undefined && !oldOperations().has(name)) return;
+  const others = [...oldOperations()].filter(([other]) => other !== name);
+  oldOperations(new Map(since === undefined ? others : [...others, [name, since]]));
+}
+
 const lastFresh = new Map<string, number>();
 
 const staleness = eachResult((result, { operationName: name = '', variables }) => {
@@ -58,9 +80,7 @@ const staleness = eachResult((result, { operationName: name = '', variables }) =
   const isStale = 'extensions' in result && result.extensions?.stale === true;
   const isOld = isStale || (isSilent && lastFresh.has(name));
   if (!isOld) lastFresh.set(name, Date.now());
-  const others = [...oldOperations()].filter(([other]) => other !== name);
-  if (isOld || oldOperations().has(name))
-    oldOperations(new Map(isOld ? [...others, [name, lastFresh.get(name) ?? performance.timeOrigin]] : others));
+  setOld(name, isOld ? (lastFresh.get(name) ?? performance.timeOrigin) : undefined);
   return result;
 });
 

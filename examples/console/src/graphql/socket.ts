@@ -1,9 +1,9 @@
 import { ApolloLink, makeVar } from '@apollo/client';
 import { useReactiveVar } from '@apollo/client/react';
 import { createClient } from 'graphql-ws';
-import { finalize, retry, timer } from 'rxjs';
+import { finalize, retry, tap, timer } from 'rxjs';
 import { errorsIn, hasCode, isRetryable } from './errors';
-import { sessionEnded } from './links';
+import { cookies, sessionEnded, setOld } from './links';
 
 /** Close codes after which a new attempt is of no use: no valid session, and an origin that may not use the cookie. */
 const UNAUTHORIZED = 4401;
@@ -79,8 +79,26 @@ export const beginsAgain = new ApolloLink((operation, forward) =>
   ),
 );
 
-/** Connects again at once, with the new cookie. */
+/** Tells of states of jobs whether they are old: the gateway asks every 30 seconds, and sends the last one again after 90 if the service does not respond. */
+export const ageOfJobs = new ApolloLink((operation, forward) => {
+  const name = `${operation.operationName} ${JSON.stringify(operation.variables)}`;
+  // The clocks of the gateway and this computer can differ.
+  let minAge = Number.POSITIVE_INFINITY;
+  return forward(operation).pipe(
+    tap(({ data }) => {
+      if (!data?.jobProgress) return;
+      const age = Date.now() - Date.parse(data.jobProgress.observedAt);
+      minAge = Math.min(minAge, age);
+      setOld(name, age - minAge < 60_000 ? undefined : Date.now() - age);
+    }),
+    finalize(() => setOld(name, undefined)),
+  );
+});
+
+/** Connects again at once, with the new cookie: the session has not ended any more. */
 export function reconnect(): void {
+  cookies(cookies() + 1);
+  sessionEnded(false);
   isNewSession = true;
   socket.terminate();
 }

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from '@apollo/client/react';
 import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, useEffectEvent } from 'react';
-import { Jobs, useJobs } from '../discover/Jobs';
+import { Jobs, NotYetKnown, useJobs } from '../discover/Jobs';
 import { graphql } from '../gql';
 import { ConfirmButton, formatCompanies, formatDay, Heading, Problems, Skeleton, words } from '../ui';
 import { Companies } from './Companies';
@@ -25,14 +25,15 @@ export function MarketPage() {
   const { id } = useParams({ from: '/markets/$id' });
   const { data, error, loading, refetch } = useQuery(MarketDocument, { variables: { id } });
   const market = data?.market;
-  const name = market?.name;
+  // The service may have none for it.
+  const name = market && (market.name ?? (error ? undefined : `Market ${id}`));
   const recent = useRecentIds();
   const remember = useEffectEvent(recent.remember);
   useEffect(() => {
     if (name && recent.isKnown) remember(id);
   }, [id, name, recent.isKnown]);
 
-  if (!market?.name) {
+  if (!market || !name) {
     return (
       <div className="stack">
         <Heading>Market</Heading>
@@ -45,7 +46,7 @@ export function MarketPage() {
   return (
     <div className="stack">
       <header>
-        <Heading>{market.name}</Heading>
+        <Heading>{name}</Heading>
         <p className="muted">
           Number {id} · {words(market.reviewStatus ?? '')} · {formatCompanies(market.companyCount)} · created{' '}
           {formatDay(market.dateCreated)}
@@ -56,14 +57,16 @@ export function MarketPage() {
       {isPublished ? (
         <Companies id={id} key={id} />
       ) : (
-        <Unpublished id={id} key={id} companyCount={market.companyCount} onEnd={() => void refetch()} />
+        <Unpublished id={id} key={id} companyCount={market.companyCount} isReading={loading} onEnd={refetch} />
       )}
     </div>
   );
 }
 
+type UnpublishedProps = { id: string; companyCount: number | null; isReading: boolean; onEnd: () => void };
+
 /** What a market needs next. Its jobs know, also after a reload: nothing can be decided while one is running. When they have ended, it has changed. */
-function Unpublished({ id, companyCount, onEnd }: { id: string; companyCount: number | null; onEnd: () => void }) {
+function Unpublished({ id, companyCount, isReading, onEnd }: UnpublishedProps) {
   const discovery = useJobs(id, 'DISCOVERY', onEnd);
   const [publish, publishing] = useMutation(PublishDocument, { variables: { marketId: id } });
   const publication = useJobs(id, 'PUBLISH', onEnd, publishing.loading);
@@ -78,7 +81,8 @@ function Unpublished({ id, companyCount, onEnd }: { id: string; companyCount: nu
       </section>
     );
   }
-  if (!discovery.isKnown || !publication.isKnown) return <Skeleton lines={8} />;
+  if (!discovery.isKnown || !publication.isKnown) return <NotYetKnown />;
+  const hasEnded = publication.state?.finished && !isReading;
   if (companyCount === 0) {
     return (
       <section className="panel stack" aria-label="Next step">
@@ -98,6 +102,8 @@ function Unpublished({ id, companyCount, onEnd }: { id: string; companyCount: nu
       <Review id={id} companyCount={companyCount} />
       <section className="panel stack" aria-label="Publication">
         <h2>Publication</h2>
+        {hasEnded && <p>The last publication has ended; the market is not published.</p>}
+        {hasEnded && <Jobs {...publication} />}
         <p>The market gets the companies that the review has included.</p>
         <div className="row">
           <ConfirmButton

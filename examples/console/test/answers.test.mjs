@@ -888,6 +888,20 @@ check('a registration that is on its way is neither closed nor left unasked', as
   await page.getByRole('button', { name: 'I have stored it' }).click();
 });
 
+check('live updates that are refused say why, and behind a refused cursor the list is read again', async t => {
+  t.after(keepMessages);
+  const isUpdate = ({ payload }) => payload?.data?.eventUpdates;
+  await openMonitor();
+  refuseOnce(isUpdate, { code: 'BAD_USER_INPUT', argument: 'after', retryable: false });
+  const { title } = post(`Behind a refused cursor ${Date.now()}`);
+  await page.getByRole('button', { name: title }).waitFor();
+  const later = post(`Live again ${Date.now()}`);
+  await page.getByRole('button', { name: later.title }).waitFor();
+  refuseOnce(isUpdate, { code: 'FORBIDDEN', retryable: false });
+  post('Not for you');
+  await page.getByRole('region', { name: 'Events', exact: true }).getByText('has no access to this').waitFor();
+});
+
 check('the list of exports is whole, also while one is sent', async t => {
   const documents = readFileSync(new URL('../src/gql/persisted-documents.json', import.meta.url), 'utf8');
   const [, first] = /query Exports.*? exports\(.*?first: (\d+)/.exec(documents);
@@ -901,6 +915,41 @@ check('the list of exports is whole, also while one is sent', async t => {
   await answered('Exports');
   await release();
   assert.equal(await list.count(), 100);
+});
+
+check('a menu counts the events of the range, and a name of an event keeps the days', async t => {
+  let filter;
+  await answer(t, 'EventFacets', (result, variables) => {
+    filter = variables.filter;
+    return result;
+  });
+  await openMonitor('?days=30');
+  const slider = page.getByRole('slider');
+  await slider.press('End');
+  await slider.press('Enter');
+  await page.waitForURL(/from=.*to=/);
+  const asked = answered('EventFacets');
+  await page.getByRole('button', { name: 'Entity' }).click();
+  await asked;
+  assert.equal(filter.from, new URL(page.url()).searchParams.get('from'));
+  await openMonitor('?days=30');
+  await rows().first().getByRole('button').click();
+  await page.getByRole('region', { name: 'Impact' }).getByRole('link').first().click();
+  await page.waitForURL(/impactedEntities=/);
+  assert.equal(new URL(page.url()).searchParams.get('days'), '30');
+});
+
+check('a watch that can never go on is not renewed', async () => {
+  const tab = await page.context().newPage();
+  await tab.clock.install();
+  await tab.goto(on.origin);
+  await tab.evaluate(() => {
+    const until = new Date(0).toISOString();
+    sessionStorage.watches = JSON.stringify([{ id: 'gone', until, cursor: null, endpoint: 'deleted', search: {} }]);
+  });
+  await tab.clock.fastForward('01:01');
+  await tab.waitForFunction(() => sessionStorage.watches === '[]');
+  await tab.close();
 });
 
 check('the value of a header without its name is not dropped', async t => {

@@ -131,11 +131,12 @@ function Content({ event }: { event: Event }) {
   );
 }
 
-/** A name that leads to the other events that have it, and what is said of it here. */
+/** A name that leads to the other events of these days that have it, and what is said of it here. */
 function Named({ filter, name, text }: { filter: EventSearch; name: string; text: string | null | undefined }) {
+  const { search } = useEventSearch();
   return (
     <span>
-      <Link to="/" search={filter} title={`Show the events with ${name}`}>
+      <Link to="/" search={{ ...filter, days: search.days }} title={`Show the events with ${name}`}>
         {name}
       </Link>{' '}
       <small>{text}</small>

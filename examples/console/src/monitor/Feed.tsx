@@ -58,7 +58,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
   const rows = withoutRepeats([...arrived, ...listed]).map(row => updated.get(row.id) ?? row);
   const added = withoutRepeats(waiting).filter(({ id }) => !rows.some(row => row.id === id));
 
-  useEventUpdates(updatesFilter(search), cursor, {
+  const failure = useEventUpdates(updatesFilter(search), cursor, {
     // Several events can arrive before the page is rendered again.
     onEvent(event, kind) {
       onUpdate();
@@ -107,7 +107,7 @@ export function Feed({ total, onUpdate }: FeedProps) {
         <Button label={paused ? 'Resume' : 'Pause'} aria-pressed={paused} onClick={() => setPaused(!paused)} />
         <Button label="Watch" onClick={() => setWatching(true)} />
       </div>
-      <Problems error={error} retry={refetch} />
+      <Problems error={error ?? failure} retry={refetch} />
       {rows.length > 0 && (
         <div className={`${styles.event} ${styles.columns}`} aria-hidden="true">
           {['Severity', 'Likelihood', 'Event', 'Alert type', 'Impact on', 'Updated'].map(name => (

@@ -2,7 +2,7 @@ import { useLazyQuery, useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
 import { graphql } from '../gql';
 import { FacetMenu, Form, SearchBox } from '../ui';
-import { DAYS, DEFAULT_DAYS, useEventSearch, windowFilter } from './search';
+import { DAYS, DEFAULT_DAYS, listFilter, useEventSearch } from './search';
 
 const CapabilitiesDocument = graphql(`query EventCapabilities { capabilities { eventSearch } }`);
 
@@ -28,7 +28,7 @@ export function Filters() {
   const { data } = useQuery(CapabilitiesDocument);
   const [readFacets, facets] = useLazyQuery(EventFacetsDocument, { fetchPolicy: 'cache-and-network' });
   const { alertTypes, affectedDatapoints, impactedEntities, ...others } = search;
-  const open = () => readFacets({ variables: { filter: windowFilter(others) } });
+  const open = () => readFacets({ variables: { filter: listFilter(others) } });
   const { days, event, version, ...active } = search;
   return (
     <Form className="stack" label="Filters" error={facets.error} retry={facets.refetch}>

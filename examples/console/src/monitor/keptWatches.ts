@@ -52,9 +52,10 @@ async function renew(client: ApolloClient, watch: Kept): Promise<void> {
   const { data, error } = await client.mutate({ mutation: RenewWatchDocument, variables: { id: watch.id } });
   if (data?.renewWatch) keepWatch(watch.id, { ...watch, ...data.renewWatch.watch });
   if (!hasCode(error, 'NOT_FOUND')) return;
-  if (Date.parse(watch.until) < Date.now()) await beginWatch(client, watch, watch);
-  // Somebody has stopped it.
-  else keepWatch(watch.id, undefined);
+  const hasEnded = Date.parse(watch.until) < Date.now();
+  const failure = hasEnded ? await beginWatch(client, watch, watch) : error;
+  // Somebody has stopped it, or it can never begin again.
+  if (hasCode(failure, 'NOT_FOUND') || hasCode(failure, 'BAD_USER_INPUT')) keepWatch(watch.id, undefined);
 }
 
 /** Renews what this tab watches, for as long as it is open. */

@@ -902,6 +902,17 @@ check('live updates that are refused say why, and behind a refused cursor the li
   await page.getByRole('region', { name: 'Events', exact: true }).getByText('has no access to this').waitFor();
 });
 
+check('what became of a review stays when a filter ends its selection', async t => {
+  await openMarket();
+  for (const row of [0, 1]) await page.locator('tbody input').nth(row).check();
+  const release = await clickAndHold(t, 'Review', page.getByRole('button', { name: 'Exclude 2 companies' }));
+  await page.getByLabel('Search companies').fill('Oy');
+  await page.waitForURL(/search=Oy/);
+  await page.getByRole('heading', { name: /selected/ }).waitFor({ state: 'hidden' });
+  await release();
+  await page.getByText('2 companies excluded.').waitFor();
+});
+
 check('the list of exports is whole, also while one is sent', async t => {
   const documents = readFileSync(new URL('../src/gql/persisted-documents.json', import.meta.url), 'utf8');
   const [, first] = /query Exports.*? exports\(.*?first: (\d+)/.exec(documents);
@@ -915,6 +926,27 @@ check('the list of exports is whole, also while one is sent', async t => {
   await answered('Exports');
   await release();
   assert.equal(await list.count(), 100);
+});
+
+check('a market without a name has its number, and one that is gone can be forgotten', async t => {
+  const withoutName = market => ({ ...market, name: null });
+  for (const operation of ['Market', 'DiscoveredMarket'])
+    await answer(t, operation, ({ data }) => ({ data: { market: withoutName(data.market) } }));
+  await answer(t, 'Markets', ({ data, errors }) => ({ data: { markets: data.markets.map(withoutName) }, errors }));
+  await page.goto(`${on.origin}/discover?market=1`);
+  await page.getByRole('heading', { name: 'Market 1', exact: true }).waitFor();
+  await page.goto(`${on.origin}/markets/1`);
+  await page.getByRole('heading', { name: 'Market 1', exact: true }).waitFor();
+  await page.locator('tbody tr').first().waitFor();
+  await page.evaluate(() => localStorage.setItem('recent-markets ada@team.example', '["99","1"]'));
+  await page.goto(`${on.origin}/markets`);
+  await page.getByRole('link', { name: 'Market 1', exact: true }).waitFor();
+  const gone = page.getByRole('listitem').filter({ hasText: 'Market 99' });
+  await gone.getByText('Unknown · – companies').waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+  await gone.getByRole('button', { name: 'Forget Market 99' }).click();
+  await gone.waitFor({ state: 'hidden' });
+  await page.getByRole('link', { name: 'Market 1', exact: true }).waitFor();
 });
 
 check('a menu counts the events of the range, and a name of an event keeps the days', async t => {

@@ -166,12 +166,8 @@ export function Companies({ id }: { id: string }) {
           {count > 0 && `, ${formatNumber(count)} selected`}
         </h2>
         <div className="row line">
-          {count > 0 && (
-            <>
-              <ReviewButtons id={id} isPublished count={count} isAll={selected === 'all'} target={reviewed} />
-              <Button label="Clear selection" className="quiet" onClick={clearSelection} />
-            </>
-          )}
+          <ReviewButtons id={id} isPublished count={count} isAll={selected === 'all'} target={reviewed} />
+          {count > 0 && <Button label="Clear selection" className="quiet" onClick={clearSelection} />}
           <ViewMenu document={CompaniesDocument} variables={{ id, filter, orderBy }} />
           <Button label="Download CSV" disabled={isNothing} onClick={() => setExporting('csv')} />
           <Button label="Export" className="primary" disabled={isNothing} onClick={() => setExporting('endpoint')} />

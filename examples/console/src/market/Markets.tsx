@@ -2,14 +2,14 @@ import { useQuery } from '@apollo/client/react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
-import { Form, formatCompanies, Heading, Problems, SearchBox, Skeleton, words } from '../ui';
+import { Button, Form, formatCompanies, Heading, Problems, SearchBox, Skeleton, words } from '../ui';
 import { useRecentMarkets } from './recent';
 
 const SuggestDocument = graphql(`query SuggestMarkets($keyword: String!) { suggestMarkets(keyword: $keyword) }`);
 
 /** Finds a market by a word. The service has no list of markets and names only, so those that the user has opened are remembered. */
 export function Markets() {
-  const { ids, markets, error, loading, refetch } = useRecentMarkets();
+  const { ids, markets, forget, error, loading, refetch } = useRecentMarkets();
   const [keyword, setKeyword] = useState<string>();
   const suggestions = useQuery(SuggestDocument, { variables: { keyword: keyword ?? '' }, skip: !keyword });
   const names = suggestions.data?.suggestMarkets ?? [];
@@ -50,13 +50,14 @@ export function Markets() {
       )}
       <ul className="columns">
         {markets.map(({ id, name, reviewStatus, companyCount }) => (
-          <li key={id} className="panel stack">
-            <Link to="/markets/$id" params={{ id }}>
+          <li key={id} className="panel row">
+            <Link to="/markets/$id" params={{ id }} className="wide">
               {name}
             </Link>
             <small>
-              {words(reviewStatus ?? '')} · {formatCompanies(companyCount)}
+              {words(reviewStatus ?? 'unknown')} · {formatCompanies(companyCount)}
             </small>
+            <Button label="Forget" className="link" aria-label={`Forget ${name}`} onClick={() => forget(id)} />
           </li>
         ))}
       </ul>

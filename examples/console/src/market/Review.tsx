@@ -34,7 +34,7 @@ interface ReviewButtonsProps {
   readonly children?: ReactNode;
 }
 
-/** Decides which companies the market gets, and says of how many. */
+/** Decides which companies the market gets, and says of how many, also when none is left to decide about. */
 export function ReviewButtons({ id, isPublished, count, isAll, target, children }: ReviewButtonsProps) {
   const [review, { error }] = useMutation(ReviewDocument);
   const [deciding, startDeciding] = useTransition();
@@ -53,16 +53,17 @@ export function ReviewButtons({ id, isPublished, count, isAll, target, children 
   return (
     <Form className="row" error={failure ?? error}>
       {children}
-      {DECISIONS.map(([status, verb, participle]) => (
-        <ConfirmButton
-          key={status}
-          label={`${verb} ${which}`}
-          disabled={deciding}
-          title={`${verb} ${which}?`}
-          text={isAll ? 'This takes the place of each decision that was made before.' : undefined}
-          onConfirm={() => startDeciding(() => decide(status, participle))}
-        />
-      ))}
+      {count !== 0 &&
+        DECISIONS.map(([status, verb, participle]) => (
+          <ConfirmButton
+            key={status}
+            label={`${verb} ${which}`}
+            disabled={deciding}
+            title={`${verb} ${which}?`}
+            text={isAll ? 'This takes the place of each decision that was made before.' : undefined}
+            onConfirm={() => startDeciding(() => decide(status, participle))}
+          />
+        ))}
       {(deciding || done) && <span role="status">{deciding ? 'Deciding' : done}</span>}
     </Form>
   );

@@ -1,6 +1,7 @@
 import { useQuery } from '@apollo/client/react';
 import { useViewer } from '../app/session';
 import { graphql } from '../gql';
+import { hasCode } from '../graphql/errors';
 import { useStored } from '../ui';
 
 const MarketsDocument = graphql(`
@@ -14,13 +15,15 @@ export function useRecentIds() {
   const { viewer, isKnown } = useViewer();
   const [ids = [], store] = useStored<string[]>(`recent-markets ${viewer?.email ?? ''}`, localStorage);
   const remember = (id: string) => store([id, ...ids.filter(other => other !== id)].slice(0, 20));
-  return { ids, isKnown, remember };
+  const forget = (id: string) => store(ids.filter(other => other !== id));
+  return { ids, isKnown, remember, forget };
 }
 
-/** The same with their names. */
+/** The same with their names. One without a name, or that is gone, has its number. That it is gone is no error. */
 export function useRecentMarkets() {
-  const { ids } = useRecentIds();
+  const { ids, forget } = useRecentIds();
   const { data, error, loading, refetch } = useQuery(MarketsDocument, { variables: { ids }, skip: ids.length === 0 });
-  const markets = (data?.markets ?? []).flatMap(market => (market?.name ? { ...market, name: market.name } : []));
-  return { ids, markets, error, loading, refetch };
+  const markets = data?.markets.flatMap(one => (one ? { ...one, name: one.name ?? `Market ${one.id}` } : [])) ?? [];
+  const isOfGone = hasCode(error, 'NOT_FOUND') || hasCode(error, 'FORBIDDEN');
+  return { ids, markets, forget, error: isOfGone ? undefined : error, loading, refetch };
 }

@@ -11,7 +11,7 @@ import { transformSync } from '@swc/core';
 const models = {
   companies: { hash: 'OVauq8s5vSr-', versions: { companies: 1, esg: 1 } },
   discovery: { hash: 'ck0ZHjGzxc8d', versions: { criteria: 1, jobs: 1, keywords: 1 } },
-  events: { hash: 'hg7BLIkMB6Xz', versions: { events: 1, observations: 2 } },
+  events: { hash: 'Ud8TelP2mYtA', versions: { events: 1, observations: 2 } },
   markets: { hash: 't1JHgV-je3g6', versions: { market: 1, topics: 1, suggest: 1 } },
 };
 

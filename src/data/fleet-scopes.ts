@@ -9,6 +9,8 @@ import type { SharedStore } from './shared-store.js';
 const lifetimeSeconds = 24 * 60 * 60;
 /** How many scopes a process remembers to have told of, each for a minute: Redis may have lost it since. */
 const maxTold = 10_000;
+/** How long Redis is not told again after it has failed. */
+const retryMs = 5_000;
 
 /** The accepted scopes of a fleet, in Redis. They are not signed: whoever adds one can only make the gateways cache less. */
 export function sharedScopes({
@@ -24,7 +26,7 @@ export function sharedScopes({
       if (told.has(scope)) return;
       told.set(scope, true);
       void guarded('SET', () => redis.set(keyOf(scope), 1, 'EX', lifetimeSeconds)).then(isSet => {
-        if (isSet === undefined) told.delete(scope);
+        if (isSet === undefined) told.set(scope, true, { ttl: retryMs });
       });
     },
     async has(scope) {

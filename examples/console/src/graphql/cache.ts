@@ -7,7 +7,7 @@ export const cache = new InMemoryCache({
   typePolicies: {
     Query: {
       fields: {
-        // Joins the pages that `fetchMore` reads, and keeps what cannot be read again. It uses `edges`, so every document selects `edges { node }` and not `nodes`.
+        // Joins the pages that `fetchMore` reads. It uses `edges`, so every document selects `edges { node }` and not `nodes`.
         events: relayStylePagination(['filter']),
         exports: relayStylePagination(['filter']),
       },

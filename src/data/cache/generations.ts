@@ -118,7 +118,7 @@ interface Change {
 
 /**
  * Changes a token, and returns it. KEYS: the token. ARGV: a new one; whether that takes its place; a write that is taken from the list; what is added to the
- * list; for how many seconds Redis keeps a token without writes, and one with writes; whether a missing one stays so.
+ * list; for how many seconds Redis keeps a token without writes, and one with writes, from the last write on; whether a missing one stays so.
  */
 const changeScript = `
   local value = redis.call('GET', KEYS[1])
@@ -133,7 +133,11 @@ const changeScript = `
   writes = writes:gsub('%+' .. ARGV[3], '')
   if not writes:find(ARGV[4], 1, true) then writes = writes .. ARGV[4] end
   if writes ~= '' then token = 'unsettled-' .. token .. writes end
-  redis.call('SET', KEYS[1], token, 'EX', ARGV[writes == '' and 5 or 6])
+  if writes ~= '' and ARGV[3] == 'none' and ARGV[4] == '' then
+    redis.call('SET', KEYS[1], token, 'KEEPTTL')
+  else
+    redis.call('SET', KEYS[1], token, 'EX', ARGV[writes == '' and 5 or 6])
+  end
   return token`;
 
 /**

@@ -75,6 +75,9 @@ export function plainText(text: string, argument: string, maxLength = maxTextLen
 /** The name or the key of something of the gateway, in one form of Unicode. @throws BadUserInput */
 export const checkedName = (text: string, argument: string) => plainText(text, argument, 255).normalize();
 
+/** A name of an endpoint, without blanks at its ends. @throws BadUserInput */
+export const endpointName = (text: string, argument = 'input.endpoint') => checkedName(text, argument).trim();
+
 /** Text without what stands for half a surrogate pair, or for bytes that were no text: the service would take it for another text. @throws BadUserInput */
 export function wholeText(text: string, argument: string): string {
   if (text.includes('\ufffd')) throw new BadUserInput(argument, 'must not contain U+FFFD, or half of a surrogate pair');

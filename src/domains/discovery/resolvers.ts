@@ -6,7 +6,7 @@ import type { Write } from '../../data/writer.js';
 import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import type { ReviewTarget, SearchCriteriaInput } from '../../generated/schema-types.js';
-import { checkedDomains, checkedName, marketId, plainText } from '../../graphql/input.js';
+import { checkedDomains, endpointName, marketId, plainText } from '../../graphql/input.js';
 import { boundedList, type ListCoordinate } from '../../graphql/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/run.js';
@@ -80,7 +80,7 @@ export const discoveryResolvers: Resolvers = {
     },
     async watchJob(_, { input: { marketId: given, phase, ...input } }, context) {
       const subject = { kind: 'job', marketId: marketId(given, 'input.marketId'), phase } as const;
-      const endpoint = checkedName(input.endpoint, 'input.endpoint');
+      const endpoint = endpointName(input.endpoint);
       return { watch: await context.watch(({ watches }, auth) => watches.begin(auth, subject, endpoint, null)) };
     },
     async publishMarket(_, { input }, context) {

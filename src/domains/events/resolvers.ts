@@ -16,7 +16,7 @@ import {
   pageRequest,
 } from '../../graphql/connection.js';
 import {
-  checkedName,
+  endpointName,
   isObservationId,
   maxPageSize,
   namedIfRejected,
@@ -88,7 +88,7 @@ export const eventsResolvers: Resolvers = {
   },
   Mutation: {
     async watchEvents(_, { input: { filter, after, ...input } }, context) {
-      const endpoint = checkedName(input.endpoint, 'input.endpoint');
+      const endpoint = endpointName(input.endpoint);
       const query = withinInput(() => updatesQuery(filter));
       warnOfNames(filter, context, false, 'input.filter');
       const subject = { kind: 'events', query: { ...query } } as const;

@@ -50,7 +50,7 @@ export class Registry {
   async update(team: TeamKey, { endpoint: name, url, description, headers }: UpdateExportEndpointInput) {
     if (url != null) await this.#checkUrl(url);
     const before = endpointNamed(await this.#deps.store.read(team), name);
-    const named = { name: before.name, url: url ?? before.url, description: description ?? before.description };
+    const named = { name, url: url ?? before.url, description: description ?? before.description };
     const isElsewhere = new URL(named.url).origin !== new URL(before.url).origin;
     if (headers == null && before.headerNames.length > 0 && isElsewhere) {
       throw new BadUserInput('input.headers', 'must be given again, because the URL leads to another server');

@@ -7,7 +7,7 @@ import { BadUserInput, Conflict, Forbidden, UpstreamInvalidResponse } from '../.
 import type { Resolvers, ResolversTypes } from '../../generated/resolver-types.js';
 import type { CompanySelection, ExportFilter, ExportMarketToEndpointInput } from '../../generated/schema-types.js';
 import { connectionPage, listId, pageRequest } from '../../graphql/connection.js';
-import { checkedName, marketId, namedIfRejected, plainText } from '../../graphql/input.js';
+import { checkedName, endpointName, marketId, namedIfRejected, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { oncePerValue } from '../../lib/run.js';
 import { checkedHeaders, type ExportUser, sessionUser } from './endpoint.js';
@@ -15,7 +15,7 @@ import { browserUrl } from './endpoint-response.js';
 import { exportProgress } from './feed.js';
 import { type Endpoint, type ExportRecord, statusOf } from './model.js';
 import type { Payload } from './sender.js';
-import { type ExportKey, exportWith, recentExports, retryOfExport, sameName } from './team-state.js';
+import { type ExportKey, exportWith, recentExports, retryOfExport } from './team-state.js';
 
 const maxDescriptionLength = 1_024;
 const maxEmailLength = 320;
@@ -46,7 +46,7 @@ export const exportsResolvers: Resolvers = {
     async registerExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
       const { endpoint, signingSecret } = await context.exports.registry.register(team, {
-        name: checkedName(input.name, 'input.name').trim(),
+        name: endpointName(input.name, 'input.name'),
         url: input.url,
         description: plainText(input.description, 'input.description', maxDescriptionLength),
         headers: checkedHeaders('RegisterExportEndpointInput.headers', input.headers ?? []),
@@ -56,7 +56,7 @@ export const exportsResolvers: Resolvers = {
     async updateExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
       const { description, headers } = input;
-      const endpoint = checkedName(input.endpoint, 'input.endpoint');
+      const endpoint = endpointName(input.endpoint);
       if (description != null) plainText(description, 'input.description', maxDescriptionLength);
       const checked = headers && checkedHeaders('UpdateExportEndpointInput.headers', headers);
       return {
@@ -65,19 +65,19 @@ export const exportsResolvers: Resolvers = {
     },
     async rotateExportEndpointSecret(_, { input }, context) {
       const team = administeredTeam(context);
-      const name = checkedName(input.endpoint, 'input.endpoint');
+      const name = endpointName(input.endpoint);
       const { endpoint, signingSecret } = await context.exports.registry.rotateSecret(team, name);
       return { endpoint, signingSecret: signingSecret.reveal() };
     },
     async deleteExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
-      return { endpoint: await context.exports.registry.remove(team, checkedName(input.endpoint, 'input.endpoint')) };
+      return { endpoint: await context.exports.registry.remove(team, endpointName(input.endpoint)) };
     },
     async exportMarketToEndpoint(_, { input }, context) {
       const team = teamOf(context);
       const id = marketId(input.marketId, 'input.marketId');
       const request = {
-        endpoint: checkedName(input.endpoint, 'input.endpoint'),
+        endpoint: endpointName(input.endpoint),
         marketId: id,
         companies: input.companies,
         user: userOf(context, input.onBehalfOf),
@@ -89,7 +89,7 @@ export const exportsResolvers: Resolvers = {
     },
     async testExportEndpoint(_, { input }, context) {
       const team = teamOf(context);
-      const endpoint = checkedName(input.endpoint, 'input.endpoint');
+      const endpoint = endpointName(input.endpoint);
       const unrepeatable = { marketId: null, companies: null, idempotencyKey: null };
       const request = { endpoint, user: testUser(context), ...unrepeatable, ...requestedBy(context) };
       return endingOf(await context.exports.sender.send(team, request, () => testPayload));
@@ -201,10 +201,10 @@ function testUser(context: Context): ExportUser {
 /** Whether an export matches a filter. @throws BadUserInput for an invalid filter. */
 function matcherOf(filter: ExportFilter | null | undefined): (record: ExportRecord) => boolean {
   const { outcome, marketId: market } = filter ?? {};
-  const endpoint = filter?.endpoint == null ? null : checkedName(filter.endpoint, 'filter.endpoint');
+  const endpoint = filter?.endpoint == null ? null : endpointName(filter.endpoint, 'filter.endpoint');
   if (market != null) marketId(market, 'filter.marketId');
   return record =>
-    (endpoint === null || sameName(record.endpoint, endpoint)) &&
+    (endpoint === null || record.endpoint === endpoint) &&
     (outcome == null || statusOf(record) === outcome) &&
     (market == null || record.marketId === market);
 }

@@ -179,7 +179,6 @@ export class Sender {
       team,
       {
         ...recorded,
-        endpoint: endpoint.name,
         id: randomUUID(),
         endpointUrl: opened.endpoint.url,
         startedAt: iso(startsAt),

@@ -11,9 +11,6 @@ const keptExports = 100;
 /** Of JSON text. A change writes the exports of the team again, and in a file those of all teams. */
 const maxBytes = 8 * 1024 * 1024;
 
-/** Whether names are the same but for blanks at their ends, which earlier releases kept. */
-export const sameName = (one: string, other: string) => one.trim() === other.trim();
-
 /** The endpoint with this name, or of this registration. @param argument which names it. @throws NotFound */
 export function endpointNamed(
   { endpoints }: TeamState,
@@ -21,9 +18,7 @@ export function endpointNamed(
   by: 'name' | 'registration' = 'name',
   argument = 'input.endpoint',
 ): Endpoint {
-  const found =
-    endpoints.find(endpoint => endpoint[by] === name) ??
-    endpoints.find(endpoint => by === 'name' && sameName(endpoint.name, name));
+  const found = endpoints.find(endpoint => endpoint[by] === name);
   if (found === undefined) throw new NotFound('The team has no endpoint with this name', undefined, argument);
   return found;
 }
@@ -35,7 +30,7 @@ export function sameEndpoint({ endpoints }: TeamState, { name, revision }: Endpo
 
 /** Adds an endpoint. @throws Conflict if the name is taken, or if the team has 100 endpoints. */
 export function withEndpoint(state: TeamState, endpoint: Endpoint): TeamState {
-  if (state.endpoints.some(({ name }) => sameName(name, endpoint.name))) {
+  if (state.endpoints.some(({ name }) => name === endpoint.name)) {
     const message = 'The team already has an endpoint with this name; change it with updateExportEndpoint';
     throw new Conflict(message, undefined, 'input.name');
   }

@@ -234,6 +234,14 @@ describe('a response in parts', () => {
     await until(isCounted);
   });
 
+  test('is too large for ever where it does not fit beside what it is made of', async () => {
+    await gateway.close();
+    await start({ total: 100 * mebibyte, perOwner: 9 * mebibyte, perResponse: 9 * mebibyte });
+    const response = await send('id ... @defer { esg }');
+    expect(await response.text()).toContain('"code":"QUERY_TOO_COMPLEX"');
+    await until(isCounted);
+  });
+
   test('ends with the error of a later part that is too large, for each fragment that is missing', async () => {
     const response = await send('id ... @defer { a: esg b: esg } ... @defer { c: esg d: esg }');
     const text = await response.text();

@@ -182,7 +182,9 @@ describe.each(['over Redis', 'alone'])('a gateway %s', place => {
     const id = await watch(on());
     for (const title of ['A', 'B']) sandbox.publishEvent({ title });
     await until(() => titles().length === 2);
-    const [{ cursor, until: before }] = await watches(on());
+    const { cursor } = (receiver.received.at(-1) as Received).body;
+    await until(async () => (await watches(on()))[0].cursor === cursor);
+    const [{ until: before }] = await watches(on());
     const { data } = await on().query(renew, { input: { watch: id } }, admin);
     expect(Date.parse(data.renewWatch.watch.until)).toBeGreaterThanOrEqual(Date.parse(before));
     sandbox.publishEvent({ title: 'C' });

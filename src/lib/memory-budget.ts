@@ -160,13 +160,16 @@ const tooMuch = () =>
 export class Claim {
   readonly #budget: MemoryBudget;
   readonly #client: MemoryClient;
+  readonly #beside: Claim | undefined;
   #owner: string;
   #bytes = 0;
   #isReleased = false;
 
-  constructor(budget: MemoryBudget, client: MemoryClient) {
+  /** @param beside what the same operation has read, where this is for a part of its response. */
+  constructor(budget: MemoryBudget, client: MemoryClient, beside?: Claim) {
     this.#budget = budget;
     this.#client = client;
+    this.#beside = beside;
     this.#owner = budget.ownerOf(client);
   }
 
@@ -193,10 +196,12 @@ export class Claim {
     this.reserve(this.#bytes + bytes);
   }
 
-  /** Counts a response of this length, in bytes, in place of everything counted before. @throws QueryTooComplex above `perResponse`; Overloaded, RateLimited. */
+  /** Counts a response of this length, in bytes, in place of everything counted before. @throws QueryTooComplex if it can never fit; Overloaded, RateLimited. */
   reserveResponse(bytes: number): void {
-    const { perResponse } = this.#budget.bounds;
-    if (bytes > perResponse) throw new QueryTooComplex('bytes of the response', bytes, perResponse);
+    const { perOwner, perResponse } = this.#budget.bounds;
+    const read = this.#beside === undefined ? 0 : this.#beside.#bytes;
+    const most = Math.min(perResponse, perOwner - read);
+    if (bytes > most) throw new QueryTooComplex('bytes of the response', bytes, most);
     this.reserve(bytes < countThreshold ? 0 : bytes);
   }
 
@@ -234,7 +239,7 @@ export class Claim {
 
   /** A claim of the same client, for one part of the response. */
   another(): Claim {
-    return new Claim(this.#budget, this.#client);
+    return new Claim(this.#budget, this.#client, this);
   }
 
   /** Counts for the credential from now on, if the service has accepted it meanwhile. */

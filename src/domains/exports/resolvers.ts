@@ -24,7 +24,7 @@ export const exportsResolvers: Resolvers = {
   Query: {
     exportEndpoints: async (_, __, context) => (await stateOf(context)).endpoints,
     async exports(_, { filter, ...pageArguments }, context) {
-      const matches = matcherOf(filter);
+      const matches = matcherOf(filter ?? {});
       const page = pageRequest(pageArguments, exportListId(filter ?? {}));
       const team = await stateOf(context);
       return connectionPage(page, recentExports(team).filter(matches), record => record);
@@ -199,9 +199,9 @@ function testUser(context: Context): ExportUser {
 }
 
 /** Whether an export matches a filter. @throws BadUserInput for an invalid filter. */
-function matcherOf(filter: ExportFilter | null | undefined): (record: ExportRecord) => boolean {
-  const { outcome, marketId: market } = filter ?? {};
-  const endpoint = filter?.endpoint == null ? null : endpointName(filter.endpoint, 'filter.endpoint');
+function matcherOf(filter: ExportFilter): (record: ExportRecord) => boolean {
+  const { outcome, marketId: market } = filter;
+  const endpoint = endpointIn(filter);
   if (market != null) marketId(market, 'filter.marketId');
   return record =>
     (endpoint === null || record.endpoint === endpoint) &&
@@ -209,8 +209,11 @@ function matcherOf(filter: ExportFilter | null | undefined): (record: ExportReco
     (market == null || record.marketId === market);
 }
 
-const exportListId = ({ endpoint, outcome, marketId }: ExportFilter) =>
-  listId('exports', JSON.stringify([endpoint?.normalize().trim() ?? null, outcome ?? null, marketId ?? null]));
+const exportListId = (filter: ExportFilter) =>
+  listId('exports', JSON.stringify([endpointIn(filter), filter.outcome ?? null, filter.marketId ?? null]));
+
+const endpointIn = ({ endpoint }: ExportFilter) =>
+  endpoint == null ? null : endpointName(endpoint, 'filter.endpoint');
 
 /** The client's team. Its data changes without an upstream call, so a response that contains it must not be cached. @throws Forbidden */
 function teamOf({ credential, teams, metadata }: Context): TeamKey {
@@ -237,7 +240,7 @@ function userOf({ credential }: Context, given: ExportMarketToEndpointInput['onB
 
 /** How many companies went out: none if no call did. */
 const sentOf = ({ attempts, sent }: ExportRecord) =>
-  attempts.every(({ fault, isConnected }) => isConnected === false || fault === 'ADDRESS_REFUSED') ? 0 : sent;
+  attempts.every(({ isConnected }) => isConnected === false) ? 0 : sent;
 
 /** The result of an export that is no longer running. */
 function endingOf(record: ExportRecord): ResolversTypes['ExportResult'] {

@@ -114,16 +114,16 @@ export class Poller {
     this.#lockIn(store.lockMs / attemptsPerLock);
     const generation = this.#generation;
     const polling = this.#polling;
-    /** Whether this gateway has left the lock to others meanwhile. */
-    const isOffered = () => polling !== undefined && this.#polling === undefined;
+    /** Whether the generation is another one meanwhile, or this gateway has left the lock to others. */
+    const isOutdated = () => generation !== this.#generation || (polling !== undefined && this.#polling === undefined);
     await this.#readGeneration(generation);
-    if (this.#isStopped || generation !== this.#generation || isOffered()) return;
+    if (this.#isStopped || isOutdated()) return;
     const mayLock = generation !== undefined && acceptedScopes.has(this.#scope);
     const isOurs = !mayLock || (await store.lock(this.#name, generation, gateway).catch(() => undefined));
-    if (generation !== this.#generation || isOffered()) return;
+    if (isOutdated()) return;
     this.#isForAll = mayLock && isOurs !== false;
     const isRead = (this.#polling !== undefined && isOurs !== false) || (await this.#readStored());
-    if (generation !== this.#generation || isOffered()) return;
+    if (isOutdated()) return;
     this.#missed = isOurs === undefined || !isRead ? this.#missed + 1 : 0;
     const cannotWait = this.#polling !== undefined || this.topic.newest === undefined;
     const isAlone = this.#missed > attemptsPerLock || (this.#missed > 0 && cannotWait);

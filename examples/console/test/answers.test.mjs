@@ -390,17 +390,14 @@ check('an export whose response is not known does not wait for it', async t => {
   await page.getByText('Whether it was answered is not known').waitFor();
 });
 
-check('a job that ended at once took 0 s', async t => {
+function jobOfNoTime(status) {
   const [startTime, endTime] = Array(2).fill(new Date().toISOString());
-  const job = {
-    __typename: 'Job',
-    nodeId: 'test',
-    id: 'test',
-    workflowName: 'scrape',
-    completion: 1,
-    startTime,
-    endTime,
-  };
+  const known = { __typename: 'Job', nodeId: 'test', id: 'test', workflowName: 'scrape', completion: 1 };
+  return { ...known, status, startTime, endTime };
+}
+
+check('a job that ended at once took 0 s', async t => {
+  const job = jobOfNoTime(null);
   t.after(keepMessages);
   changeData(({ jobProgress }) => jobProgress && { jobProgress: { ...jobProgress, finished: false, jobs: [job] } });
   await page.goto(`${on.origin}/markets/4`);
@@ -813,17 +810,7 @@ check('after a sign-in of the same user, a long list is as long as before', asyn
 });
 
 check('the status of a job that has ended is shown, and of a publication that has changed nothing', async t => {
-  const [startTime, endTime] = Array(2).fill(new Date().toISOString());
-  const job = {
-    __typename: 'Job',
-    nodeId: 'test',
-    id: 'test',
-    workflowName: 'scrape',
-    completion: 1,
-    status: 'failed',
-    startTime,
-    endTime,
-  };
+  const job = jobOfNoTime('failed');
   t.after(keepMessages);
   changeData(({ jobProgress }) => jobProgress && { jobProgress: { ...jobProgress, finished: true, jobs: [job] } });
   await page.goto(`${on.origin}/discover?market=5`);

@@ -85,8 +85,8 @@ chown --recursive redis:redis /var/lib/redis
 `;
 
 const waitForBoth = `
-for port in 4101 4102; do
-  curl --silent --show-error --fail --output "$STATE/ready" --retry 60 --retry-delay 1 --retry-all-errors "http://127.0.0.1:$port/readyz"
+for address in http://127.0.0.1:4101 http://127.0.0.1:4102 https://127.0.0.1; do
+  curl --silent --show-error --fail --insecure --output "$STATE/ready" --retry 60 --retry-delay 1 --retry-all-errors "$address/readyz"
 done
 `;
 

@@ -826,23 +826,23 @@ check('the status of a job that has ended is shown, and of a publication that ha
 
 check('jobs of a service that does not respond are said to be old, or not known', async t => {
   t.after(keepMessages);
-  let state;
+  const observed = (message, age) =>
+    message.replace(/(?<="observedAt":")[^"]+/, new Date(Date.now() - age).toISOString());
+  const states = [];
+  // As the gateway sends a state again while the service does not respond: at first it was new.
   relay = message => {
-    if (/"jobs":\[\]/.test(message)) state = message;
-    return message;
+    if (!/"observedAt"/.test(message)) return message;
+    states.push(message);
+    socket.send(observed(message, 0));
+    return observed(message, 90_000);
   };
   await page.goto(`${on.origin}/markets/5`);
-  /** As the gateway sends a state again. */
-  const sendAgain = age => {
-    const observedAt = new Date(Date.now() - age).toISOString();
-    socket.send(state.replace(/"observedAt":"[^"]+"/, `"observedAt":"${observedAt}"`));
-  };
-  const old = page.locator('header').getByText(/^Data is over \d+ s old$/);
-  // A page that learns that a discovery has ended subscribes again.
-  for (; !(await old.isVisible()); await page.waitForTimeout(100)) {
-    if (state) for (const age of [0, 90_000]) sendAgain(age);
-  }
-  sendAgain(0);
+  await page
+    .locator('header')
+    .getByText(/^Data is over \d+ s old$/)
+    .waitFor();
+  keepMessages();
+  for (const state of states) socket.send(observed(state, 0));
   await page.getByRole('status').filter({ hasText: 'Live' }).waitFor();
 
   relay = message => (JSON.parse(message).payload?.data?.jobProgress ? '{"type":"pong"}' : message);

@@ -15,7 +15,7 @@ import { startNetwork } from '../../../test/support/network.mjs';
 
 const here = fileURLToPath(new URL('..', import.meta.url));
 const screenshots = join(here, 'screenshots');
-/** Read when it is wanted: in a new clone, `start.mjs` installs it first. */
+/** Read when it is wanted: in a new clone, `build.mjs` installs it first. */
 const axe = () => readFileSync(join(here, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
 /** The schema of the gateway. */
@@ -35,7 +35,7 @@ export async function openConsole() {
     await on.close(!hasFailed);
   });
   const check = (name, run) =>
-    test(name, async t => {
+    test(name, { timeout: 300_000 }, async t => {
       try {
         await run(t);
       } catch (error) {

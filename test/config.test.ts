@@ -240,6 +240,12 @@ describe.each<[string, (file: string) => unknown]>([
   });
 });
 
+test('a byte order mark before a file of JSON is no part of it', async () => {
+  const file = join(await temporaryFolder(), 'one.json');
+  writeFileSync(file, '\ufeff[]');
+  expect(() => readTeams(file)).not.toThrow();
+});
+
 describe('a secret in a file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'secrets-'));
   afterAll(() => rmSync(folder, { recursive: true }));

@@ -763,7 +763,7 @@ test('an agent that is hosted elsewhere finds out where it gets a token, and wor
     });
   }
   // Agents compare it with the address that they know.
-  const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'gateway.example' };
+  const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'Gateway.example:443' };
   expect((await sendMcp(other.url, list, headers)).headers.get('www-authenticate')).toBe(
     `Bearer resource_metadata="https://gateway.example${metadata}"`,
   );

@@ -230,6 +230,17 @@ describe.each<[string, () => Promise<TestGateway>]>([
   });
 });
 
+test.each([
+  ['https://gateway.example', 'Gateway.example:443', true],
+  ['http://gateway.example', 'gateway.example:80', true],
+  ['http://gateway.example', 'gateway.example:443', false],
+  ['https://gateway.example', 'gateway.example:8443', false],
+])('a page of %s is one of the gateway at %s: %s', async (origin, host, isOwn) => {
+  const own = forTest(await startGateway({ sandbox, env: { TRUST_PROXY: '127.0.0.1' } }));
+  const opened = await openSocket(own, { origin, 'x-forwarded-host': host }, demoHeaders);
+  expect(opened).toEqual(isOwn ? [expect.objectContaining({ data: expect.anything() })] : forbidden);
+});
+
 test.each(['', ours])('a WebSocket with a key opens only for listed origins (CORS_ORIGINS=%s)', async listed => {
   const own = forTest(await startGateway({ sandbox, ...(listed && { env: { CORS_ORIGINS: listed } }) }));
   for (const origin of foreign) expect(await openSocket(own, { origin }, demoHeaders)).toEqual(forbidden);

@@ -40,14 +40,20 @@ interface AuthenticationDeps {
 function createPageRules(origins: readonly string[], { hostOf }: ProxyHeaders, isOpen: boolean) {
   const isLocal = (request: IncomingMessage) => loopback.test(hostOf(request).replace(/:\d+$/, ''));
 
+  /** Some proxies write the port of the scheme into the host, which no origin has. */
+  function isOf(origin: string, host: string): boolean {
+    const page = parseWebUrl(origin);
+    return page !== undefined && parseWebUrl(`${page.protocol}//${host}`)?.host === page.host;
+  }
+
   /** Browsers send `Origin` for WebSockets and with CORS. For other GETs, `Sec-Fetch-Site` says whether the page is of another origin. */
   function isTrusted(request: IncomingMessage): boolean {
     const { origin, 'sec-fetch-site': site = 'none' } = request.headers;
     const host = hostOf(request);
     // Any web page can have a name that resolves to this host (DNS rebinding), but no such address.
     const isOwnHost = !isOpen || isLocal(request) || ipAddress.test(host);
-    if (origin !== undefined) return origins.includes(origin) || (parseWebUrl(origin)?.host === host && isOwnHost);
-    const isListed = () => origins.some(each => parseWebUrl(each)?.host === host);
+    if (origin !== undefined) return origins.includes(origin) || (isOf(origin, host) && isOwnHost);
+    const isListed = () => origins.some(each => isOf(each, host));
     return site === 'none' || (site === 'same-origin' && (isOwnHost || isListed()));
   }
 

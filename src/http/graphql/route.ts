@@ -83,6 +83,7 @@ function readSearch(request: HTTPGraphQLRequest, documentText: DocumentText): vo
   const params = new URLSearchParams(request.search);
   // As if they were left out (GraphQL over HTTP, GET).
   for (const name of ['operationName', 'variables', 'extensions']) params.delete(name, '');
+  for (const name of ['variables', 'extensions']) params.delete(name, 'null');
   const variables = params.get('variables');
   if (variables !== null) params.set('variables', checkedJson(Buffer.from(variables)));
   // What is not JSON, Apollo refuses later.

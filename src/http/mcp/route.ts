@@ -8,6 +8,7 @@ import { hashedKey, scopedKey } from '../../data/cache/keys.js';
 import { Abandoned, BadUserInput, Unauthenticated } from '../../errors.js';
 import { responseMessage } from '../../graphql/response-text.js';
 import type { ProxyHeaders } from '../../lib/network.js';
+import { parseWebUrl } from '../../lib/web-url.js';
 import { type OperationInfo, operationName } from '../../observability/operation-info.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Authentication, Identity } from '../authentication.js';
@@ -83,7 +84,8 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     throw new Unauthenticated('The service does not accept the token; get another one');
   });
 
-  const originOf = ({ raw }: FastifyRequest) => `${proxyHeaders.schemeOf(raw)}://${proxyHeaders.hostOf(raw)}`;
+  const originOf = ({ raw }: FastifyRequest) =>
+    parseWebUrl(`${proxyHeaders.schemeOf(raw)}://${proxyHeaders.hostOf(raw)}`)?.origin ?? '';
   if (authorizationServers.length > 0) {
     // Below the path of what it is about, too: clients that overlook the challenge look there first (RFC 9728, section 3.1).
     for (const address of [metadataPath, `${metadataPath}${path}`]) {

@@ -15,7 +15,7 @@ import { Reloadable, Secret } from '../src/config/values.js';
 import type { RequestAuth } from '../src/data/upstream/request.js';
 import { localWatchStore } from '../src/domains/watches/store.js';
 import { Watches } from '../src/domains/watches/watches.js';
-import { RateLimited, UpstreamUnavailable } from '../src/errors.js';
+import { Conflict, RateLimited, UpstreamUnavailable } from '../src/errors.js';
 import { setClock, timeNow } from '../src/lib/clock.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -614,6 +614,27 @@ test.each(['its client was blocked', 'its client signed out', 'it was stopped'])
     expect(sent).toBe(0);
   },
 );
+
+test('a watch goes on if the store fails while its gateway leaves it to others, because it knows no secret of the endpoint', async () => {
+  let isUnsigned = true;
+  const { begin, list } = watchesWith({
+    store: {
+      ...localWatchStore(),
+      async release() {
+        isUnsigned = false;
+        throw new UpstreamUnavailable('The store of watches is not available');
+      },
+    },
+    follow: () => oneChange,
+    async prepare(_team, _endpoint, by) {
+      if (by === 'registration' && isUnsigned) throw new Conflict('Signed with another secret');
+      return { registration: 'r', send: async () => ({ status: 200, isTaken: true }) };
+    },
+  });
+  await begin();
+  await until(async () => (await list())[0]?.lastDelivery?.status === 200);
+  expect(isUnsigned).toBe(false);
+});
 
 test('a watch of which its client learns nothing, because the store failed, does not go on, even if the store fails longer', async () => {
   const local = localWatchStore();

@@ -332,8 +332,8 @@ export class Watches {
       return await send(delivery);
     } catch (error) {
       const isUnsigned = error instanceof Conflict;
-      // Another gateway may know the secret that signed the endpoint.
-      if (isUnsigned) await this.#deps.store.release(watch.id);
+      // Another gateway may know the secret that signed the endpoint. If the store fails now, the next attempt leaves it.
+      if (isUnsigned) await this.#deps.store.release(watch.id).catch(() => {});
       if (isUnsigned || error instanceof UpstreamUnavailable) return { status: null, isTaken: false };
       throw error;
     }

@@ -129,10 +129,13 @@ test('lets another gateway poll where its own polls fail, after the pause that t
   leaving.abort();
 });
 
-test('leaves the lock to nobody where there is no other gateway', async () => {
+test.each(['there is no other gateway', 'Redis is away'])('leaves the lock to nobody where %s', async where => {
+  const away = connectRedis(['redis://127.0.0.1:1'], () => {});
+  cleanups.push(() => away.disconnect());
   const changes: string[] = [];
   const telemetry = { ...silentTelemetry, poller: (change: string) => void changes.push(change) };
-  const live = createPolling(undefined, { intervalMs: 50, telemetry, acceptedScopes, budget: new MemoryBudget() });
+  const shared = where === 'Redis is away' ? sharedStore(away) : undefined;
+  const live = createPolling(shared, { intervalMs: 50, telemetry, acceptedScopes, budget: new MemoryBudget() });
   const leaving = new AbortController();
   let asked = 0;
   const watched = watchedWith(async () => {

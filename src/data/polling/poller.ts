@@ -158,7 +158,8 @@ export class Poller {
     for (;;) {
       await sleep(Math.max(pauseMs, 0), undefined, { signal: stopping }).catch(() => {});
       if (stopping.aborted) return;
-      if (last === 'failed' && this.#isForAll && store.isShared) return this.#offerLock();
+      const hasLock = this.#isForAll && this.#missed === 0;
+      if (last === 'failed' && hasLock && store.isShared) return this.#offerLock();
       const startedAt = performance.now();
       const { result, minPauseMs } = await this.#poll(stopping);
       this.#failures = result === 'failed' ? this.#failures + 1 : 0;

@@ -741,6 +741,36 @@ test('eventChanges counts a list that it reads again in place of the one before'
   expect(calls.length - before).toBe(6);
 });
 
+test('eventChanges says that there is a gap, and where to continue, where more was missed than fits in the memory of its client', async () => {
+  let events: { lastUpdated: string }[] = [];
+  const { wire } = fakeWire(call => {
+    const from = new URL(call.url).searchParams.get('from') ?? '';
+    const found = events.filter(({ lastUpdated }) => lastUpdated >= from);
+    const { currentPage, pageSize } = eventMeta(call.url, found.length);
+    return eventPage(found.slice((currentPage - 1) * pageSize, currentPage * pageSize), found.length);
+  });
+  const kibibyte = 1_024;
+  // A page takes 200 KB, and in memory three times as much: one fits.
+  const memory = { total: 4_000 * kibibyte, perOwner: 1_000 * kibibyte, perResponse: 1_000 * kibibyte };
+  const gateway = forTest(await startGateway({ wire, env, seams: { memory } }));
+  const changes = async (after: string | null) => {
+    const query = 'query ($after: String) { eventChanges(after: $after) { gap cursor nodes { event { id } } } }';
+    const { data, errors } = await gateway.query(query, { after });
+    expect(errors).toBeUndefined();
+    return data.eventChanges;
+  };
+  const { cursor } = await changes(null);
+  const now = Date.now();
+  // More than a hundred in the last five minutes, so that several pages are read to find where to continue.
+  events = Array.from({ length: 800 }, (_, index) => {
+    const lastUpdated = new Date(now - index * 2_500).toISOString();
+    return { _id: `e${index}`, lastUpdated, summary: 'x'.repeat(2 * kibibyte) };
+  });
+  const later = await changes(cursor);
+  expect(later).toMatchObject({ gap: true, nodes: [] });
+  expect(await changes(later.cursor)).toMatchObject({ gap: false, nodes: [] });
+});
+
 test('embeddings come through the gateway that polls as through one that does not', async () => {
   query = query.replace('title', 'title vectorIndex { embeddings }');
   const heard = gateways.map(gateway => listen(overSse, gateway));

@@ -6,7 +6,6 @@ import type { Polling } from '../../data/polling/polling.js';
 import type { Feed } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
-import { QueryTooComplex } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import { Bulkhead } from '../../lib/run.js';
@@ -120,8 +119,8 @@ function updatesOf(query: EventQuery, vectors: boolean, deps: FeedDeps, { creden
     list: updatesListId(credential, filter),
     topic: `event updates ${eventsEndpoint.version} ${vectors} ${filter}`,
     /** @param keep is told of the bytes of each page, and of its characters. */
-    reading: (auth: RequestAuth, keep = (_bytes: number, _characters: number) => {}) =>
-      deps.events.between(query, vectors, async page => {
+    reading: (auth: RequestAuth, keep = (_bytes: number, _characters: number) => {}, withVectors = vectors) =>
+      deps.events.between(query, withVectors, async page => {
         deps.watches.endOverdue();
         auth.cancellation.signal.throwIfAborted();
         const { value, bytes, characters = 0 } = await readUncached(deps, page, auth);
@@ -209,22 +208,20 @@ export const eventChanges =
     const { list, topic, reading, renew } = updatesOf(query, vectors, deps, auth);
     const position = after === undefined ? undefined : positionIn(after, list);
     const tail = await deps.polling.newest<FleetTail>(auth.scope, topic);
+    const { claim } = auth.metadata;
     let kept = 0;
     const read = reading(auth, (_, characters) => {
       kept += characters;
     });
     const forget = () => {
-      auth.metadata.claim?.forgetParsed(kept);
+      claim?.forgetParsed(kept);
       kept = 0;
     };
+    /** A tail that begins keeps next to nothing of a page. */
+    const readFirst = reading(auth, (_, characters) => claim?.forgetParsed(characters), false);
     const begin = position && tail ? withTimes(position, tail) : position;
-    const follower = new Follower(begin, position?.tail, position =>
-      missedSince(position, read, forget).catch(error => {
-        if (error instanceof QueryTooComplex) return undefined;
-        throw error;
-      }),
-    );
-    const batch = await follower.next(tail ?? (() => follow(read, undefined, timeNow())));
+    const follower = new Follower(begin, position?.tail, position => missedSince(position, read, forget));
+    const batch = await follower.next(tail ?? (() => follow(readFirst, undefined, timeNow())));
     const updates = batch.updates.slice(0, first);
     if (tail === undefined && (updates.length > 0 || batch.start !== undefined)) await renew();
     const cursorOf = (count: number) => cursorAt(batch.after(count), list);

@@ -1,7 +1,7 @@
 /** The tail of an event list: what a poll reads of its newest end, and what that adds to the poll before. */
 
 import { hash } from 'node:crypto';
-import { known, present } from '../../data/parsing.js';
+import { known, mapPresent, present } from '../../data/parsing.js';
 import { maxPageSize } from '../../graphql/input.js';
 import { oncePerValue } from '../../lib/run.js';
 import { dayMs, instantOf } from '../../lib/time.js';
@@ -85,7 +85,12 @@ export const follow = (read: ReadBetween, last: Tail | undefined, now: number): 
 export const endFor = (now: number) => startOfDay(now) + 2 * dayMs - 1;
 
 async function firstTail(read: ReadBetween, now: number): Promise<Tail> {
-  const { start, events } = await newestEvents(read, now);
+  /** Keeps nothing else of a page, which may be large. */
+  const readVersions: ReadBetween = async (...range) => {
+    const { events, totalItems } = await read(...range);
+    return { events: mapPresent(events, ({ id, lastUpdated }) => ({ id, lastUpdated }) as Event), totalItems };
+  };
+  const { start, events } = await newestEvents(readVersions, now);
   const keys = events.map(updateKey);
   const newest = Math.min(now, latestOf(events, start));
   const next = Math.max(start, newest - overlapMs);

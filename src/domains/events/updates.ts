@@ -155,7 +155,7 @@ function eventsSince(tail: FleetTail, last: TailPlace): readonly Event[] | undef
   return tail.updates.slice(tail.updates.length - count).map(({ event }) => event);
 }
 
-/** Reads what a client has missed; undefined if that is not known, or too much. @param forget is called before each read of all. */
+/** Reads what a client has missed; undefined if that is not known, or too much. @param forget is called when nothing is needed any more of what was read. */
 export async function missedSince(position: Position, read: ReadBetween, forget = () => {}) {
   if (position.from > timeNow()) return undefined;
   let events: readonly Event[] = [];
@@ -163,8 +163,15 @@ export async function missedSince(position: Position, read: ReadBetween, forget 
   for (let reads = 1; ; reads += 1) {
     // What a list has in common with the one before is kept once.
     forget();
-    const list = await readAll(read, position.from, endFor(timeNow()), maxMissed);
-    if (list.isTooLong) return undefined;
+    const list = await readAll(read, position.from, endFor(timeNow()), maxMissed).catch(error => {
+      // More than its credential may hold.
+      if (error instanceof QueryTooComplex) return undefined;
+      throw error;
+    });
+    if (list === undefined || list.isTooLong) {
+      forget();
+      return undefined;
+    }
     const before = events.length;
     // A list that changes while it is read may hide another event each time.
     events = newestVersions([...events, ...list.events]);
@@ -221,7 +228,7 @@ export async function* updatesAfter(
   }
 }
 
-/** Tries again while the service fails, or this process has no memory; undefined also if it is too much for the memory that its credential may hold. */
+/** Tries again while the service fails, or this process has no memory; undefined also if its credential holds too much. */
 async function untilRead(
   position: Position,
   { read, forget }: Backfill,
@@ -232,9 +239,8 @@ async function untilRead(
       return await missedSince(position, read, forget);
     } catch (error) {
       if (signal.aborted || refusalOf(error) !== undefined) throw error;
-      // The limits of the gateway; that of the service has passed soon.
-      if (error instanceof QueryTooComplex || (error instanceof RateLimited && error.upstream === undefined))
-        return undefined;
+      // The limit of the gateway; that of the service has passed soon.
+      if (error instanceof RateLimited && error.upstream === undefined) return undefined;
     }
     forget();
     await sleep(pause, undefined, { signal });

@@ -760,10 +760,12 @@ test('after a write with an unknown effect nothing is cached for a minute, also 
   const redis = forTest(await startRedis());
   const client = new Redis(redis.url);
   cleanups.push(() => client.disconnect());
+  let whileWriting: () => Promise<unknown> = async () => {};
   const service = forTest(
-    await startStubService((request, response) =>
-      request.method === 'GET' ? reply(response, 200, { data: { id: 7, name: 'Paints' } }) : response.destroy(),
-    ),
+    await startStubService((request, response) => {
+      if (request.method === 'GET') reply(response, 200, { data: { id: 7, name: 'Paints' } });
+      else void whileWriting().then(() => response.destroy());
+    }),
   );
   const env = { SESSION_SECRET: randomUUID(), ...addressesOn(service.origin) };
   const start = async () => forTest(await startGateway({ redisUrl: redis.url, env }));
@@ -784,10 +786,19 @@ test('after a write with an unknown effect nothing is cached for a minute, also 
   await until(async () => (await client.keys('mig:accepted:*')).length === 2);
   expect(await callsAfterWriteOf('member')).toBe(3);
 
+  // As if a minute had passed. A credential may be known to the other gateway only when the write has begun.
+  await client.del(await client.keys('mig:generation:*'));
+  whileWriting = async () => {
+    await read('new');
+    await until(async () => (await client.keys('mig:accepted:*')).length === 3);
+  };
+  expect(await callsAfterWriteOf('new')).toBe(3);
+  whileWriting = async () => {};
+
   // As if a minute had passed. Where Redis cannot say who is known, anyone may be.
   await client.del(await client.keys('mig:generation:*'));
   expect(await callsAfterWriteOf('made-up')).toBe(0);
   await client.call('ACL', 'SETUSER', 'default', '-exists');
   expect(await callsAfterWriteOf('made-up-too')).toBe(3);
-  expect(await client.keys('mig:accepted:*')).toHaveLength(2);
+  expect(await client.keys('mig:accepted:*')).toHaveLength(3);
 });

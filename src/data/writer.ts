@@ -56,8 +56,7 @@ function effectOf(error: unknown): WriteEffect {
 export async function sendWrite<T>(deps: WriterDeps, auth: RequestAuth, write: Write<T>): Promise<T> {
   const { upstream, telemetry, startedRuns } = deps;
   const tags = [write.market && marketTag(write.market), write.starts?.tag].filter(tag => tag !== undefined);
-  const mayBeAccepted = tags.length > 0 && ((await deps.acceptedScopes.hasInFleet(auth.scope)) ?? true);
-  const ends = await Promise.all(tags.map(tag => beginWrite(deps, auth.scope, tag, mayBeAccepted)));
+  const ends = await Promise.all(tags.map(tag => beginWrite(deps, auth.scope, tag)));
   const end = (effect: WriteEffect) => Promise.all(ends.map(endOf => endOf(effect)));
   const schemaDrift: SchemaDrift = { fields: [], leftOut: 0 };
   try {
@@ -76,15 +75,17 @@ export async function sendWrite<T>(deps: WriterDeps, auth: RequestAuth, write: W
 /**
  * Makes what is cached under a tag unusable until the write ends. A write that the service would refuse does so only with its effect: anyone can make up a
  * credential, and keep others from the cache with it. An unknown effect, also without a reply, counts only with an accepted credential: after the first
- * write of another one, what is cached stays for its lifetime. @param mayBeAccepted through any gateway, as far as Redis could say.
- * @returns ends the write. Never rejects.
+ * write of another one, what is cached stays for its lifetime. @returns ends the write. Never rejects.
  */
-async function beginWrite({ cache, acceptedScopes }: WriterDeps, scope: Scope, tag: string, mayBeAccepted: boolean) {
+async function beginWrite({ cache, acceptedScopes }: WriterDeps, scope: Scope, tag: string) {
   const begin = () => cache.generations.begin(tag);
+  /** Through any gateway: another may have the first answer while the write runs. Where Redis cannot say, anyone may be. */
+  const isAccepted = async () => (await acceptedScopes.hasInFleet(scope)) ?? true;
+  const wasAccepted = await isAccepted();
   const begun = acceptedScopes.mayWrite(scope, tag) ? await begin() : undefined;
   return async (effect: WriteEffect) => {
     if (effect !== 'unknown') acceptedScopes.countWrite(scope, tag, effect === 'done');
-    const counts = effect === 'done' || (effect === 'unknown' && (mayBeAccepted || acceptedScopes.has(scope)));
+    const counts = effect === 'done' || (effect === 'unknown' && (wasAccepted || (await isAccepted())));
     const endOf = begun ?? (counts ? await begin() : undefined);
     await endOf?.(effect);
   };

@@ -20,6 +20,8 @@ const statusOf = {
 /** How the service answered a call that failed: the HTTP status, and the code in its body if there was one (docs/upstream-api.md: Errors). */
 export interface UpstreamFault {
   readonly status: number | null;
+  /** What the body says instead, where it is one that this gateway has no error for. */
+  readonly stated?: number | undefined;
   readonly errorCode: string | null;
   /** From `Retry-After`. */
   readonly retryAfterSeconds?: number | undefined;

@@ -10,6 +10,7 @@ import { type ScopedKey, scopedKey } from '../src/data/cache/keys.js';
 import { freshEntry, MemoryTier } from '../src/data/cache/tiers.js';
 import { sharedScopes } from '../src/data/fleet-scopes.js';
 import { connectRedis, maxQuickBytes, type RedisClient } from '../src/data/redis.js';
+import { errorOfProblem } from '../src/data/upstream/call-errors.js';
 import {
   Forbidden,
   NotFound,
@@ -243,6 +244,10 @@ describe.each(allTiers)('a cache of %s', tiers => {
     new NotFound('Gone', { status: 404, errorCode: null }),
     new UpstreamInvalidResponse('To a page for signing in', { status: 302, errorCode: null }),
     new UpstreamInvalidResponse('Pay', { status: 402, errorCode: null }),
+    // Of status 200, as some servers in front of a service answer everything.
+    ...[{ statusCode: 402 }, { status: 'error', code: 419 }].map(body =>
+      errorOfProblem(body, { status: 200, headers: {}, body: Buffer.of() }, { safe: true }),
+    ),
   ])('after a refusal, what was kept before it stands in for nothing any more: $name', async refusal => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     await getOrLoad(cache, scope, lookup('a'), never);

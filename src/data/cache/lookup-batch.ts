@@ -264,8 +264,8 @@ export class LookupBatch implements Receiver<Loaded> {
 
 /** A redirect, as to a page for signing in, or a 4xx that says no more: the credential may have lost its rights, and sees nothing older. */
 function isUndocumentedRefusal(error: Error): boolean {
-  const status = error instanceof UpstreamInvalidResponse ? (error.upstream?.status ?? 0) : 0;
-  return status >= 300 && status <= 499;
+  const { status, stated = status ?? 0 } = (error instanceof UpstreamInvalidResponse && error.upstream) || {};
+  return stated >= 300 && stated <= 499;
 }
 
 /** Makes the result of a look-up from its entry: NotFound if that is a 404. */

@@ -143,7 +143,10 @@ export function errorOfProblem(problem: Problem, reply: Reply, request: RequestI
     default:
       if (status >= 500) return new UpstreamUnavailable('The service failed', fault, request.safe);
       if (status <= 299) return new UpstreamInvalidResponse('The service says that it failed, but not why', fault);
-      return new UpstreamInvalidResponse('The service answered with a status that it does not document', fault);
+      return new UpstreamInvalidResponse('The service answered with a status that it does not document', {
+        ...fault,
+        stated: status,
+      });
   }
 }
 

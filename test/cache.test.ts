@@ -372,6 +372,20 @@ describe.each(allTiers)('a cache of %s', tiers => {
   });
 });
 
+test('without Redis, nothing is cached for a minute after a write of unknown effect, which a renewal does not begin anew', async () => {
+  const generations = localGenerations();
+  const states: unknown[] = [];
+  await (await generations.begin('market:7'))('unknown');
+  for (const laterMs of [59 * second, 61 * second]) {
+    moveClock(laterMs);
+    // The cache of tokens looks at the clock once in a millisecond.
+    await sleep(5);
+    states.push(generations.known('market:7')?.state);
+    await generations.renew('market:7');
+  }
+  expect(states).toEqual(['unsettled', 'settled']);
+});
+
 describe('the memory tier', () => {
   const entry = (bytes: number) => ({
     value: 'x'.repeat(bytes),

@@ -81,22 +81,22 @@ const generationSchema = z.stringFormat('generation', /^(?:unsettled-)?[\da-f-]{
 /** The generations of a process that shares its cache with no other process. A restart purges what it caches. */
 export function localGenerations(): Generations {
   const generations = new LRUCache<string, Generation>(atMost(maxTags));
-  const renewed = (tag: string, unsettled = false) => {
-    const state = unsettled || generations.get(tag)?.state === 'unsettled' ? 'unsettled' : 'settled';
+  const renewed = (tag: string, write?: WriteEffect) => {
+    const state = write === 'unknown' || generations.get(tag)?.state === 'unsettled' ? 'unsettled' : 'settled';
     const generation: Generation = { token: randomUUID(), state };
-    generations.set(tag, generation, { ttl: state === 'unsettled' ? unsettledSeconds * 1_000 : 0 });
+    // Without a write, the minute does not begin anew.
+    const noUpdateTTL = write === undefined;
+    generations.set(tag, generation, { ttl: state === 'unsettled' ? unsettledSeconds * 1_000 : 0, noUpdateTTL });
     return generation;
   };
   const known = (tag: string) => generations.get(tag) ?? renewed(tag);
   return {
     known,
     current: async tag => known(tag),
-    async renew(tag) {
-      renewed(tag);
-    },
+    renew: async tag => void renewed(tag),
     // With this process, what it has cached is gone too.
     begin: async tag => async effect => {
-      if (effect !== 'none') renewed(tag, effect === 'unknown');
+      if (effect !== 'none') renewed(tag, effect);
     },
     epochOf: () => '',
     async refresh() {},

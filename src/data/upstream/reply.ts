@@ -95,9 +95,11 @@ function saysThatItFailed(body: unknown, { safe }: UpstreamRequest): boolean {
 
 /** Whether a body is a market, an observation, criteria or a list such as jobs, which may have the status "failed" themselves. Those of JSend are never theirs. */
 function mayHaveFailed(found: Readonly<Record<string, unknown>>): boolean {
-  const { status, id, _id, name, searchCriteria, data, jobs, companies } = found;
-  if (status === 'error' || status === 'fail') return false;
-  return (id ?? _id ?? name ?? searchCriteria) != null || [data, jobs, companies].some(Array.isArray);
+  const { status, id, _id, name, searchCriteria, message, data, jobs, companies } = found;
+  if (/^(?:error|fail)$/i.test(`${status}`)) return false;
+  // An error has a name, too, and says what happened.
+  const named = message == null ? (name ?? searchCriteria) : null;
+  return (id ?? _id ?? named) != null || [data, jobs, companies].some(Array.isArray);
 }
 
 const isNo = (value: unknown) => value === false || value === 0 || value === 'false';

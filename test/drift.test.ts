@@ -835,6 +835,14 @@ describe('a market of which there is no record', () => {
     expect(codesOf(errors)).toEqual([code, code, code, code]);
   });
 
+  test('may have criteria of which only members that the specification does not name have values', async () => {
+    const attributes = { marketId: 1, createdBy: 'x' };
+    await over({ body: { ...attributes, id: null, userPrompt: null, keywords: null } });
+    const { data, errors } = await gateway.query('{ market(id: 1) { name searchCriteria { userPrompt attributes } } }');
+    const searchCriteria = { userPrompt: null, attributes: { ...attributes, id: null } };
+    expect([data.market, codesOf(errors)]).toEqual([{ name: null, searchCriteria }, ['UPSTREAM_INVALID_RESPONSE']]);
+  });
+
   test('is like an observation of which there is none', async () => {
     await over({ body: { _id: null, title: null } });
     const { data, errors } = await gateway.query('{ observation(id: "o-1") { title } }');

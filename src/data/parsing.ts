@@ -206,10 +206,12 @@ export const memberOr = (whole: unknown, member: string): unknown =>
     : whole;
 
 /** A record of which each member may be missing or null, but not all: an empty object, or what another server answers, is no record. */
-export const withSomeOf = <T extends z.ZodType>(members: readonly string[], record: T) =>
+export const withSomeOf = <T extends z.ZodType>(members: readonly string[], record: T, keepsOthers = false) =>
   z.preprocess(value => {
-    const hasSome = members.some(member => Object(value)[member] != null);
-    return hasSome && isNoRemark(value) ? value : undefined;
+    const found = Object(value);
+    // A record that keeps its other members is one by their values, too, if it has one of these.
+    const counted = keepsOthers && members.some(member => Object.hasOwn(found, member)) ? Object.keys(found) : members;
+    return counted.some(member => found[member] != null) && isNoRemark(value) ? value : undefined;
   }, record);
 
 /** The body of a success that the specification does not show: nothing, a list, or an object that names no error (see `contentOf`). */

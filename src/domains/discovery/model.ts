@@ -88,7 +88,7 @@ export const criteriaMembers = Object.keys(documented.shape);
 export const keywordMembers = Object.keys(keywords.shape);
 export const locationMembers = Object.keys(location.shape);
 
-const criteriaRecord = parse.withSomeOf(criteriaMembers, parse.withAttributes(documented));
+const criteriaRecord = parse.withSomeOf(criteriaMembers, parse.withAttributes(documented), true);
 
 /** Search criteria (docs/upstream-api.md: Search criteria). `attributes` holds the fields that the specification does not name. */
 export type SearchCriteria = z.output<typeof criteriaRecord>;

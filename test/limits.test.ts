@@ -380,6 +380,15 @@ describe('the estimated calls of a query', () => {
     expect(ofBoth(both)).toBe(ofBoth(both.slice(0, 1)) + ofBoth(both.slice(1)));
   });
 
+  test('of a union are those of one of its results', () => {
+    const start = 'startDiscovery(input: { marketId: 1, searchCriteria: { marketName: "M" } })';
+    const each = ['DiscoveryStarted', 'DiscoveryAlreadyRunning'].map(
+      type => `... on ${type} { market { name companies { totalCount } } }`,
+    );
+    const [both, first] = [each.join(' '), each[0]].map(inside => callsOf(`mutation { ${start} { ${inside} } }`));
+    expect(both).toBe(first);
+  });
+
   test('of a node are those of the type that its identifier names', () => {
     const inside = '... on Event { title } ... on Company { name } ... on Observation { title }';
     const found = (id: string) =>

@@ -247,9 +247,9 @@ function narrowTo(
   charges: Map<string, number>,
   statisticsLimit: number,
 ): ObjectGroup {
-  // An object below a fragment on another interface is found by that on its type.
-  if (!isObjectType(type)) return group;
-  const { nodeTypes = [] } = group;
+  const { nodeTypes } = group;
+  // An object below a fragment on another interface is found by that on its type. One whose type nothing says has one of them, and pays once.
+  if (!isObjectType(type) || nodeTypes === undefined) return group;
   const ofType = nodeTypes.filter(each => each === type.name || each === undefined).length;
   const shareOf = (count: number) => (nodeTypes.length === 0 ? count : (count * ofType) / nodeTypes.length);
   const narrowed = {

@@ -727,8 +727,8 @@ describe('a discovery', () => {
 });
 
 test('an agent that is hosted elsewhere finds out where it gets a token, and works under it', async () => {
-  const session = 'mutation { createEmbedSession { session { accessToken } } }';
-  const newToken = async () => (await gateway.query(session)).data.createEmbedSession.session.accessToken;
+  const signedIn = 'mutation { createEmbedSession { session { accessToken } } }';
+  const newToken = async () => (await gateway.query(signedIn)).data.createEmbedSession.session.accessToken;
   let token = await newToken();
   /** An authorization server, whose user agrees at once. */
   const issuer = createServer(async (request, response) => {
@@ -791,13 +791,21 @@ test('an agent that is hosted elsewhere finds out where it gets a token, and wor
   const result: Any = await agent.callTool({ name: 'suggestMarkets', arguments: { keyword: 'battery' } });
   expect(result.isError ?? false).toBe(false);
   sandbox.revoke(token);
-  const again = await sendMcp(other.url, toolCall('suggestMarkets', { keyword: 'steel' }), {
-    authorization: `Bearer ${token}`,
-  });
-  expect([again.status, again.headers.get('www-authenticate')]).toEqual([
-    401,
-    `Bearer error="invalid_token", resource_metadata="${other.url}${metadata}"`,
-  ]);
+  const { startDiscovery } = await calls();
+  const asking = { _meta: { progressToken: 1 } };
+  const session = { 'mcp-protocol-version': '2025-11-25' };
+  for (const { body, headers } of [
+    { body: toolCall('suggestMarkets', { keyword: 'steel' }), headers: {} },
+    { body: toolCall('suggestMarkets', { keyword: 'steel' }, asking), headers: session },
+    { body: toolCall('startDiscovery', startDiscovery, asking), headers: session },
+    modern(toolCall('startDiscovery', startDiscovery, asking)),
+  ]) {
+    const again = await sendMcp(other.url, body, { ...headers, authorization: `Bearer ${token}` });
+    expect([again.status, again.headers.get('www-authenticate')]).toEqual([
+      401,
+      `Bearer error="invalid_token", resource_metadata="${other.url}${metadata}"`,
+    ]);
+  }
   token = await newToken();
   for (const name of ['suggestMarkets', 'startDiscovery']) {
     const { [name]: given } = await calls();

@@ -78,7 +78,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
       },
       cancel: id => cancelled.emit(keyOf(id)),
     });
-    const response = await Promise.race([answer, noAnswer(leaving.signal)]);
+    const response = await Promise.race([answer.then(begun), noAnswer(leaving.signal)]);
     if (!isRefused) return response;
     challenge(request, reply, ' error="invalid_token",');
     throw new Unauthenticated('The service does not accept the token; get another one');
@@ -195,6 +195,17 @@ const noAnswer = (signal: AbortSignal) =>
   new Promise<Response>(resolve => {
     signal.addEventListener('abort', () => resolve(new Response(null, { status: 499 })));
   });
+
+/** Waits for the first event of a stream: until then, the status can still say that the service refuses the token. */
+async function begun(response: Response): Promise<Response> {
+  if (response.headers.get('content-type') !== 'text/event-stream') return response;
+  const [first, all] = (response.body as ReadableStream).tee();
+  const reader = first.getReader();
+  await reader.read();
+  // It settles only when the other branch ends.
+  void reader.cancel();
+  return new Response(all, response);
+}
 
 /** @throws BadUserInput for an argument that the tool does not have: GraphQL would ignore it. */
 function checkNames({ input }: ToolOperation, variables: Readonly<Record<string, unknown>>): void {

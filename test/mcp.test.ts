@@ -901,6 +901,25 @@ describe('a request', () => {
     });
   });
 
+  test.each<[string, object]>([
+    ['notifications/initialized', { params: null }],
+    ['notifications/initialized', { params: { _meta: null } }],
+    ['ping', { id: 1, params: null }],
+    ['ping', { id: 1, params: { _meta: { progressToken: null } } }],
+    ['tools/list', { id: 1, params: null }],
+    ['tools/list', { id: 1, params: { cursor: null, _meta: null } }],
+    ['tools/call', { id: 1, params: { name: 'countEvents', arguments: null } }],
+    ['tools/call', { id: 1, params: { name: 'countEvents', _meta: null } }],
+    ['tools/call', { id: 1, params: { name: 'countEvents', _meta: { progressToken: null } } }],
+  ])('%s with null for what may be left out is answered as without it: %j', async (method, more) => {
+    const response = await sendMcp(gateway.url, { jsonrpc: '2.0', method, ...more });
+    const text = await response.text();
+    if ('id' in more) expect(JSON.parse(text)).toMatchObject({ id: 1, result: {} });
+    else expect([response.status, text]).toEqual([202, '']);
+    expect(text).not.toContain('"isError":true');
+    expect(response.headers.get('content-type')).not.toBe('text/event-stream');
+  });
+
   const newMessage = modern(list);
   const oldVersion = (version: string) => ({ body: list, headers: { 'mcp-protocol-version': version } });
 

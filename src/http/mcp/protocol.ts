@@ -56,7 +56,9 @@ export const sessionHeader = 'mcp-session-id';
 export const isInitialize = isSpecType.InitializeRequest;
 
 /** A message, as far as it is what it should be. */
-type Message = { id?: unknown; method?: unknown; params?: { _meta?: Record<string, unknown> | null } | null } | null;
+type Message = { id?: unknown; method?: unknown; params?: Members & { _meta?: Members } } | null;
+
+type Members = Record<string, unknown>;
 
 /**
  * Answers one message of a client, with a protocol server of its own. A call that asks for progress can get a stream of events, every other one gets JSON.
@@ -67,6 +69,11 @@ export async function answerMessage(request: FastifyRequest, signal: AbortSignal
   const { accept = '*/*' } = request.headers;
   if (!takesJson.test(accept)) throw new Refused(406, 'The client must accept application/json');
   const message = request.body as Message;
+  // Many clients write null for what they leave out.
+  if (message?.params === null) delete message.params;
+  for (const members of [message?.params, message?.params?._meta]) {
+    for (const name in members) if (members[name] === null) delete members[name];
+  }
   const meta = message?.params?._meta;
   const version = meta?.[PROTOCOL_VERSION_META_KEY] ?? request.headers['mcp-protocol-version'];
   // A client that does not know the server yet names its version in the message `initialize`.

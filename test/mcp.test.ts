@@ -184,6 +184,18 @@ describe('the tools of the sandbox', () => {
     expect(tool.inputSchema.properties.search).not.toHaveProperty('default');
   });
 
+  test('take an argument that is null as left out, so that its default holds', async () => {
+    const given = { from: '2020-01-01', interval: 'WEEK' };
+    const countOf = async (more: object) => {
+      const { structuredContent } = await call('countEvents', { ...given, ...more });
+      return structuredContent.data.eventStatistics.total;
+    };
+    const severe = await countOf({});
+    expect(await countOf({ minSeverity: null, minLikelihood: null, search: null })).toBe(severe);
+    expect(await countOf({ minSeverity: 0, minLikelihood: 0 })).toBeGreaterThan(severe);
+    expect((await call('countEvents', { interval: null })).isError).toBe(false);
+  });
+
   test('say what their arguments may be', () => {
     const input = (name: string) => tools.find(tool => tool.name === name).inputSchema;
     const { properties, required } = input('findCompanies');

@@ -97,7 +97,7 @@ function connectionAt(data: Record<string, unknown>, { path, lists }: ToolPage):
  * @param after the cursor before the first item. An item that could not be read is not in the lists, so a few items may come again on the next page,
  * but none is lost.
  */
-function cut({ lists, pageInfo }: Connection, bytes: number, after: string | null | undefined): string {
+function cut({ lists, pageInfo }: Connection, bytes: number, after: string | undefined): string {
   const length = lists[0]?.length ?? 0;
   let kept = length;
   let left = bytes;
@@ -109,7 +109,7 @@ function cut({ lists, pageInfo }: Connection, bytes: number, after: string | nul
   for (const list of lists) list.length = kept;
   pageInfo.hasNextPage = true;
   const list = listOf(String(pageInfo.endCursor));
-  const start = after == null ? 0 : indexIn(list, after, 'after') + 1;
+  const start = after === undefined ? 0 : indexIn(list, after, 'after') + 1;
   pageInfo.endCursor = itemCursor(list, start + kept - 1);
   return `These are the first ${kept} of ${length} items, because an answer has at most ${maxBytes} bytes. To go on, call the tool again with the arguments in "next" added.`;
 }

@@ -88,7 +88,7 @@ function objectOf(properties: readonly Property[], more: JsonSchema = {}): Objec
   };
 }
 
-/** What is optional can be left out. Null would do too, but many clients drop a tool whose schema has more than one type for a value. */
+/** What is optional can be left out. Null of an argument does the same, but many clients drop a tool whose schema has more than one type for a value. */
 function schemaOf(type: GraphQLInputType, place: Place | undefined): JsonSchema {
   if (isNonNullType(type)) return schemaOf(type.ofType, place);
   if (isListType(type)) {

@@ -56,7 +56,7 @@ export const sessionHeader = 'mcp-session-id';
 export const isInitialize = isSpecType.InitializeRequest;
 
 /** A message, as far as it is what it should be. */
-type Message = { id?: unknown; method?: unknown; params?: Members & { _meta?: Members } } | null;
+type Message = { id?: unknown; method?: unknown; params?: Members & Record<'_meta' | 'arguments', Members> } | null;
 
 type Members = Record<string, unknown>;
 
@@ -69,9 +69,9 @@ export async function answerMessage(request: FastifyRequest, signal: AbortSignal
   const { accept = '*/*' } = request.headers;
   if (!takesJson.test(accept)) throw new Refused(406, 'The client must accept application/json');
   const message = request.body as Message;
-  // Many clients write null for what they leave out.
+  // Many clients and models write null for what they leave out. For GraphQL, it would be a value in place of the default.
   if (message?.params === null) delete message.params;
-  for (const members of [message?.params, message?.params?._meta]) {
+  for (const members of [message?.params, message?.params?._meta, message?.params?.arguments]) {
     for (const name in members) if (members[name] === null) delete members[name];
   }
   const meta = message?.params?._meta;

@@ -1041,6 +1041,22 @@ describe('a request', () => {
     },
   );
 
+  test.each(['text/event-stream', 'Text/Event-Stream'])('is answered with one event for Accept: %s', async accept => {
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
+    const messages = [list, toolCall('suggestMarkets', { keyword: 'battery' })];
+    for (const { body, headers } of [
+      { body: { ...list, method: 'initialize', params }, headers: {} },
+      ...messages.flatMap(message => [{ body: message, headers: {} }, modern(message)]),
+    ]) {
+      const response = await sendMcp(gateway.url, body, { ...demoHeaders, ...headers, accept });
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+      const [, data = ''] = /^event: message\ndata: (.*)\n\n$/.exec(await response.text()) ?? [];
+      expect(JSON.parse(data)).toMatchObject({ jsonrpc: '2.0', id: 1, result: {} });
+    }
+    const notification = { jsonrpc: '2.0', method: 'notifications/initialized' };
+    expect((await sendMcp(gateway.url, notification, { ...demoHeaders, accept })).status).toBe(202);
+  });
+
   test('for another type is refused', async () => {
     for (const { body, headers } of [{ body: list, headers: {} }, newMessage]) {
       const response = await sendMcp(gateway.url, body, { ...demoHeaders, ...headers, accept: 'text/html' });

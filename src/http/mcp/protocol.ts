@@ -61,13 +61,15 @@ type Message = { id?: unknown; method?: unknown; params?: Members & Record<'_met
 type Members = Record<string, unknown>;
 
 /**
- * Answers one message of a client, with a protocol server of its own. A call that asks for progress can get a stream of events, every other one gets JSON.
+ * Answers one message of a client, with a protocol server of its own. A client that takes nothing else, or asks for progress, can get events; every other one JSON.
  * @param signal aborts when the client has gone.
- * @throws Refused if the client does not accept JSON.
+ * @throws Refused if the client accepts neither.
  */
 export async function answerMessage(request: FastifyRequest, signal: AbortSignal, host: ToolHost): Promise<Response> {
   const { accept = '*/*' } = request.headers;
-  if (!takesJson.test(accept)) throw new Refused(406, 'The client must accept application/json');
+  const takesJson = jsonType.test(accept);
+  const takesEvents = /text\/event-stream/i.test(accept);
+  if (!takesJson && !takesEvents) throw new Refused(406, 'The client must accept application/json');
   const message = request.body as Message;
   // Many clients and models write null for what they leave out. For GraphQL, it would be a value in place of the default.
   if (message?.params === null) delete message.params;
@@ -83,7 +85,7 @@ export async function answerMessage(request: FastifyRequest, signal: AbortSignal
   if (parametersFit.get(message?.method)?.(message) === false) {
     return refusal(message?.id, new ProtocolError(ProtocolErrorCode.InvalidParams, 'The parameters are invalid'));
   }
-  const isStream = accept.includes('text/event-stream') && meta?.progressToken !== undefined;
+  const isStream = takesEvents && (!takesJson || meta?.progressToken !== undefined);
   const server = createServer(host, isStream);
   signal.addEventListener('abort', () => void server.close());
   const asked = webRequest(request);
@@ -92,7 +94,8 @@ export async function answerMessage(request: FastifyRequest, signal: AbortSignal
     await server.connect(transport);
     return transport.handleRequest(asked, { parsedBody: message });
   }
-  return createMcpHandler(() => server, { legacy: 'reject' }).fetch(asked, { parsedBody: message });
+  const responseMode = takesJson ? 'auto' : 'sse';
+  return createMcpHandler(() => server, { legacy: 'reject', responseMode }).fetch(asked, { parsedBody: message });
 }
 
 /** Of these, the package reports invalid parameters as an internal error. */
@@ -154,7 +157,7 @@ function createServer(host: ToolHost, isStream: boolean): Server {
 }
 
 /** A media type under which a client takes JSON. */
-const takesJson = /(?:^|,)\s*(?:\*|application)\/(?:\*|json)\s*(?:;|,|$)/i;
+const jsonType = /(?:^|,)\s*(?:\*|application)\/(?:\*|json)\s*(?:;|,|$)/i;
 
 const refusal = (id: unknown, { code, message, data }: ProtocolError) =>
   Response.json({ jsonrpc: '2.0', id: id ?? null, error: { code, message, data } }, { status: 400 });

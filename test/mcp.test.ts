@@ -8,8 +8,10 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Redis } from 'ioredis';
 import { Client as UndiciClient } from 'undici';
 import { hashOfKey } from '../src/auth/credentials.js';
+import { Topic } from '../src/data/polling/topic.js';
 import { startSandbox } from '../src/sandbox/server.js';
 import { cleanups, forSuite, forTest, listening } from './support/cleanups.js';
+import { collectGarbage } from './support/collect-garbage.js';
 import { demoHeaders, postJson, startGateway } from './support/gateway.js';
 import { hold } from './support/hold.js';
 import { takeLog } from './support/log.js';
@@ -558,6 +560,29 @@ describe('a discovery', () => {
     expect(shares.length).toBeGreaterThan(2);
     expect(shares).toEqual([...new Set(shares)].sort((one, other) => one - other));
     expect(reported.at(-1)).toEqual({ progress: 1, total: 1, message: 'first_pass: completed' });
+  });
+
+  test('that has ended is forgotten', async () => {
+    const signals: WeakRef<AbortSignal>[] = [];
+    const { prototype } = Topic;
+    const { subscribe } = prototype;
+    prototype.subscribe = function (signal) {
+      signals.push(new WeakRef(signal));
+      return subscribe.call(this, signal);
+    };
+    cleanups.push(() => Object.assign(prototype, { subscribe }));
+    for (let index = 0; index < 6; index += 1) {
+      sandbox.reset();
+      ahead = 0;
+      await start(() => (ahead = 600_000));
+    }
+    expect(signals.length).toBeGreaterThanOrEqual(6);
+    const left = () => {
+      collectGarbage();
+      return signals.filter(each => each.deref() !== undefined).length;
+    };
+    // The last one may still be on the stack.
+    await until(left, count => count < 3);
   });
 
   test('is no slow operation, however long it runs', async () => {

@@ -43,9 +43,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
   const { authentication, subscriptions, authorizationServers, proxyHeaders } = deps;
   const progress = createJobWatch(deps.schema, subscriptions);
   const tools = deps.tools.map(tool => describe(tool, progress.schemaFor(tool)));
-  const closing = new AbortController();
-  app.addHook('preClose', async () => closing.abort(new Abandoned('The gateway closes')));
-  const callTool = createToolCalls(deps, progress, closing.signal);
+  const callTool = createToolCalls(deps, progress);
 
   /** Has a listener for each running call, by the name of its key. */
   const cancelled = new EventEmitter().setMaxListeners(0);
@@ -122,8 +120,8 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
   }
 }
 
-/** Executes the operations that agents call as tools. @param closing aborts when the gateway ends. */
-function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch, closing: AbortSignal) {
+/** Executes the operations that agents call as tools. */
+function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch) {
   const byName = new Map(tools.map(tool => [tool.operation.name, tool]));
   const { documentChecks, executor, budget, acceptedScopes } = subscriptions.deps;
 
@@ -177,11 +175,17 @@ function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch, 
     }
     // From now on it is limited as a stream.
     state.release();
+    const ending = new AbortController();
+    const stream = { heartbeat() {}, leave: () => ending.abort(new Abandoned('The client or the gateway leaves')) };
+    signal.addEventListener('abort', stream.leave);
+    subscriptions.open.add(stream);
+    if (signal.aborted || subscriptions.isDraining) stream.leave();
     let last: JobState | undefined;
-    await progress.follow(jobs, identity, AbortSignal.any([signal, closing]), job => {
+    await progress.follow(jobs, identity, ending.signal, job => {
       last = job;
       onProgress(job.finished ? 1 : Math.min(job.overallProgress ?? 0, maxBeforeEnd), messageOf(job));
     });
+    subscriptions.open.delete(stream);
     disconnect();
     return { ...answer, ...(last && { progress: last }) };
   };

@@ -17,8 +17,6 @@ import { version } from '../../observability/metrics.js';
 import { Refused } from '../web-safety.js';
 import { summaryOf, type ToolAnswer } from './answer.js';
 
-export type { RequestId };
-
 export interface ToolCall {
   readonly id: RequestId;
   readonly name: string;
@@ -56,18 +54,16 @@ export const sessionHeader = 'mcp-session-id';
 export const isInitialize = isSpecType.InitializeRequest;
 
 /** A message, as far as it is what it should be. */
-type Message = { id?: unknown; method?: unknown; params?: Members & Record<'_meta' | 'arguments', Members> } | null;
-
-type Members = Record<string, unknown>;
+type Message = { id?: unknown; method?: unknown; params?: Record<string, Record<string, unknown> | undefined> } | null;
 
 /**
- * Answers one message of a client, with a protocol server of its own. A client that takes nothing else, or asks for progress, can get events; every other one JSON.
+ * Answers one message of a client, with a protocol server of its own. A client that takes nothing else, or asks for progress, can get events, others JSON.
  * @param signal aborts when the client has gone.
  * @throws Refused if the client accepts neither.
  */
 export async function answerMessage(request: FastifyRequest, signal: AbortSignal, host: ToolHost): Promise<Response> {
   const { accept = '*/*' } = request.headers;
-  const takesJson = jsonType.test(accept);
+  const takesJson = /(?:^|,)\s*(?:\*|application)\/(?:\*|json)\s*(?:;|,|$)/i.test(accept);
   const takesEvents = /text\/event-stream/i.test(accept);
   if (!takesJson && !takesEvents) throw new Refused(406, 'The client must accept application/json');
   const message = request.body as Message;
@@ -155,9 +151,6 @@ function createServer(host: ToolHost, isStream: boolean): Server {
   });
   return server;
 }
-
-/** A media type under which a client takes JSON. */
-const jsonType = /(?:^|,)\s*(?:\*|application)\/(?:\*|json)\s*(?:;|,|$)/i;
 
 const refusal = (id: unknown, { code, message, data }: ProtocolError) =>
   Response.json({ jsonrpc: '2.0', id: id ?? null, error: { code, message, data } }, { status: 400 });

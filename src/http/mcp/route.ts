@@ -1,7 +1,7 @@
 // The route of the Model Context Protocol, which executes the operations that agents call as tools.
 import { randomUUID } from 'node:crypto';
-import { EventEmitter } from 'node:events';
-import type { Tool } from '@modelcontextprotocol/server';
+import { EventEmitter, once } from 'node:events';
+import type { RequestId, Tool } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { hashedKey, scopedKey } from '../../data/cache/keys.js';
@@ -17,7 +17,7 @@ import { answerOf, answerSchema, failure, type ToolAnswer } from './answer.js';
 import type { JsonSchema } from './json-schema.js';
 import type { ToolOperation } from './operations.js';
 import { createJobWatch, type JobState, type JobWatch } from './progress.js';
-import type { RequestId, ToolCall } from './protocol.js';
+import type { ToolCall } from './protocol.js';
 
 interface McpDeps {
   readonly tools: readonly ToolOperation[];
@@ -76,7 +76,9 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
       },
       cancel: id => cancelled.emit(keyOf(id)),
     });
-    const response = await Promise.race([answer.then(begun), noAnswer(leaving.signal)]);
+    // A call that was cancelled gets no message of the protocol.
+    const nothing = once(leaving.signal, 'abort').then(() => new Response(null, { status: 499 }));
+    const response = await Promise.race([answer.then(begun), nothing]);
     if (!isRefused) return response;
     challenge(request, reply, ' error="invalid_token",');
     throw new Unauthenticated('The service does not accept the token; get another one');
@@ -194,12 +196,6 @@ function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch) 
 /** A job can be whole before the service says that it has ended, and each notification must tell of more than the one before. */
 const maxBeforeEnd = 0.999;
 
-/** The response to a call that was cancelled: no message of the protocol. */
-const noAnswer = (signal: AbortSignal) =>
-  new Promise<Response>(resolve => {
-    signal.addEventListener('abort', () => resolve(new Response(null, { status: 499 })));
-  });
-
 /** Waits for the first event of a stream: until then, the status can still say that the service refuses the token. */
 async function begun(response: Response): Promise<Response> {
   if (response.headers.get('content-type') !== 'text/event-stream') return response;
@@ -222,13 +218,10 @@ function checkNames({ input }: ToolOperation, variables: Readonly<Record<string,
 const messageOf = ({ jobs }: JobState) =>
   jobs.map(({ workflowName, status }) => `${workflowName ?? 'job'}: ${status ?? 'unknown'}`).join(', ');
 
-function describe(tool: ToolOperation, progress: JsonSchema | undefined): Tool {
-  const { operation, description, input } = tool;
-  return {
-    name: operation.name,
-    description,
-    inputSchema: input,
-    outputSchema: answerSchema(tool, progress),
-    annotations: { readOnlyHint: operation.type === 'query' },
-  };
-}
+const describe = (tool: ToolOperation, progress: JsonSchema | undefined): Tool => ({
+  name: tool.operation.name,
+  description: tool.description,
+  inputSchema: tool.input,
+  outputSchema: answerSchema(tool, progress),
+  annotations: { readOnlyHint: tool.operation.type === 'query' },
+});

@@ -178,6 +178,21 @@ describe('the tools of the sandbox', () => {
     }
   });
 
+  test('say nothing of null, which is as left out', async () => {
+    const query = 'query s($severity: IntRange) { events(filter: { severity: $severity }) { totalCount } }';
+    const operations = folderOf({ 's.graphql': `# All.\n${query}` });
+    const own = forTest(await startGateway({ sandbox, env: { MCP_OPERATIONS: operations } }));
+    const reader = forTest(await connectMcp(own.url));
+    const [tool]: Any[] = (await reader.listTools()).tools;
+    expect(tool.inputSchema.properties.severity).toMatchObject({
+      description: 'Range of the severity of an impacted entity. Its bounds are 0 to 3.',
+      default: { min: 2, max: 3 },
+    });
+    const answer = await call('s', {}, reader);
+    expect(await call('s', { severity: null }, reader)).toEqual(answer);
+    expect(await call('s', { severity: { min: 0 } }, reader)).not.toEqual(answer);
+  });
+
   test('have no default of null, which is no value of their type', async () => {
     const query = 'query searched($search: String = null) { events(filter: { search: $search }) { totalCount } }';
     const operations = folderOf({ 'searched.graphql': `# All.\n${query}` });

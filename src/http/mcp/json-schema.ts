@@ -125,7 +125,9 @@ const statedDefault = (value: unknown): JsonSchema => (value == null ? {} : { de
 
 function commentOf(type: GraphQLInputType, place: Place | undefined, comment: string): JsonSchema {
   const named = getNamedType(type);
-  const texts = [comment || place?.definition.description, ...(isEnumType(named) ? [valuesText(named)] : [])];
+  // A tool takes null as left out, unlike the field.
+  const ofPlace = place?.definition.description?.replace(' Null: any.', '');
+  const texts = [comment || ofPlace, ...(isEnumType(named) ? [valuesText(named)] : [])];
   const description = texts.filter(Boolean).join(' ');
   return description === '' ? {} : { description };
 }

@@ -776,6 +776,25 @@ describe('a discovery', () => {
       await other.close();
     },
   );
+
+  test('that has started when the gateway already closes is not followed', async () => {
+    const own = await startGateway({ sandbox, env });
+    const { startDiscovery } = await calls();
+    sandbox.reset();
+    const release = hold(sandbox, /start/);
+    const begun = sendMcp(own.url, toolCall('startDiscovery', startDiscovery, { _meta: { progressToken: 1 } }));
+    await until(() => sandbox.calls.count(/start/) > 0);
+    const closed = own.close();
+    await until(() =>
+      fetch(own.url).then(
+        () => false,
+        () => true,
+      ),
+    );
+    release();
+    expect(await (await begun).text()).toContain('"__typename":"DiscoveryStarted"');
+    await closed;
+  });
 });
 
 test('an agent that is hosted elsewhere finds out where it gets a token, and works under it', async () => {

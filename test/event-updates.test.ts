@@ -875,7 +875,7 @@ test('what is new in many filters takes no more memory than the credential may k
     return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), events.length);
   });
   const memory = { total: 16_000_000, perOwner: 8_000_000, perResponse: 1_000_000 };
-  const gateway = await startGateway({ wire, env, seams: { memory } });
+  const gateway = await startGateway({ wire, env: { ...env, POLL_INTERVAL_MS: '1000' }, seams: { memory } });
   const used = () => {
     collectGarbage();
     return process.memoryUsage().heapUsed;

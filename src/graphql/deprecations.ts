@@ -22,7 +22,7 @@ type Part = { readonly deprecationReason?: unknown } | null | undefined;
  * `Query.events(page:)`, `EventFilter.search`, `TopicOrderField.LABEL`. It walks each document once, and the coerced values of variables each time.
  * Undefined for a schema without anything deprecated.
  */
-export function createDeprecations(schema: GraphQLSchema) {
+export const createDeprecations = oncePerValue((schema: GraphQLSchema) => {
   if (!printSchema(schema).includes('@deprecated')) return undefined;
   const operationsOf = oncePerValue((document: DocumentNode) => {
     const operations = separateOperations(document);
@@ -41,7 +41,7 @@ export function createDeprecations(schema: GraphQLSchema) {
     }
     return [...found];
   };
-}
+});
 
 /** How a message of graphql-js begins: what is deprecated, and its argument if that is. */
 const deprecatedPart =

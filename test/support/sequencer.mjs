@@ -10,12 +10,17 @@ const slow = [
   'memory',
   'export-kills',
   'forged-exports',
+  'simulation',
   'exports',
+  'watches',
+  'event-updates',
+  'drift',
+  'memory-budget',
   'subscriptions',
-  'executor',
   'calls',
-  'sessions',
   'company-events',
+  'mcp',
+  'sessions',
 ];
 
 /** Jest's own order, which goes by the size of files where it has not yet seen how long they take, but for the slow. */

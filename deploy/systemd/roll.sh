@@ -4,8 +4,8 @@
 set -eu
 for instance in "$@"; do
   systemctl restart "gateway@$instance"
-  curl --silent --show-error --fail --output /dev/null --retry 60 --retry-delay 1 --retry-max-time 60 --retry-all-errors \
-    "http://127.0.0.1:410$instance/readyz"
+  curl --silent --show-error --fail --output /dev/null --noproxy '*' --max-time 5 --retry 60 --retry-delay 1 --retry-max-time 60 \
+    --retry-all-errors "http://127.0.0.1:410$instance/readyz"
   # HAProxy asks a gateway that is down only once a second: without this, the next could end before HAProxy knows that this one is ready.
   sleep 2
 done

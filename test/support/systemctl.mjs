@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseEnv } from 'node:util';
 
+// systemd's, not that of the shell.
+process.umask(0o022);
 const state = process.env.SYSTEMCTL_STATE ?? '';
 const nobody = 65_534;
 const [verb, ...names] = process.argv.slice(2).filter(arg => !arg.startsWith('--'));

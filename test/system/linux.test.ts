@@ -30,6 +30,15 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 
 ask() { jq --null-input --arg query "$1" '{ $query }' | curl --silent --show-error --insecure https://127.0.0.1/graphql \\
   --header 'content-type: application/json' --data @- "\${@:2}"; }
 key='x-api-key: demo-key-subscribed'
+# As careful administrators have it.
+umask 027
+`;
+
+/** A second run of the block with the secrets keeps them. */
+const secretsStay = (again: string) => `
+kept=$(cat "$settings/SESSION_SECRET")
+${again}
+[ "$kept" = "$(cat "$settings/SESSION_SECRET")" ]
 `;
 
 /** Settings that systemd understands as they are, and a shell does not. */
@@ -39,10 +48,13 @@ cat >> "$settings/environment" <<'END'
 CORS_ORIGINS=https://a.example, https://b.example
 NODE_OPTIONS="--max-old-space-size=512 --stack-trace-limit=20"
 END
+unset settings
+umask 027
 `;
 
 /** Uses all that needs Redis. */
 const before = `
+curl --silent --show-error --fail --insecure --output "$STATE/ready" https://[::1]/readyz
 ask 'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { viewer { email } } }' --cookie-jar "$STATE/cookies" > "$STATE/first"
 for time in 1 2 3; do
   ask '{ events(first: 2) { updatesCursor pageInfo { endCursor } } market(id: 1) { name topics { nodeId } } }' --header "$key" > "$STATE/read"
@@ -92,6 +104,7 @@ done
 
 /** Prints what the next release and the one before made of it, and what Redis and the logs say. */
 const after = `
+settings=/etc/market-intelligence-gateway
 ask '{ viewer { email } }' --cookie "$STATE/cookies" --write-out '\\n'
 ask "{ events(first: 1, after: \\"$cursor\\") { pageInfo { hasPreviousPage } } eventChanges(after: \\"$updates\\") { gap } }" --header "$key" --write-out '\\n'
 ask '{ export(by: { idempotencyKey: "k" }) { outcome } watches { endpoint { name } } }' --header "$key" --write-out '\\n'
@@ -166,6 +179,7 @@ test('a build that fails installs no release, also in a shell that goes on after
         machine,
         'echo first > "$STATE/release"',
         ...commands.slice(0, settings + 1),
+        secretsStay(commands[settings] ?? ''),
         more,
         ...commands.slice(settings + 1, upgrade),
         before,
@@ -174,7 +188,8 @@ test('a build that fails installs no release, also in a shell that goes on after
         // Twice, as where the first time did not come to its end.
         commands[program],
         commands[program],
-        commands[upgrade],
+        // The address of a proxy is for what is outside.
+        `http_proxy=http://127.0.0.1:9 ${commands[upgrade]}`,
         inNewShell('of-next', showReleases),
         inNewShell('rollback', `${rollback}\n${showReleases}`),
         inNewShell('others', [...others, ...elsewhere, atNight].join('\n')),

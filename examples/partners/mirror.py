@@ -57,12 +57,14 @@ db.execute("create table if not exists place (cursor text)")
 
 
 def store(events, listing=None):
-    """Keep the newest version of each."""
+    """Keep the newest version of each, and note which the list has, also in a version that is older or has no time."""
+    rows = [{**event, "listing": listing, "event": json.dumps(event)} for event in events]
+    db.executemany("update events set listing = :listing where id = :id and :listing is not null", rows)
     db.executemany(
         """insert into events values (:id, :lastUpdated, :listing, :event) on conflict (id) do update
-        set updated = excluded.updated, listing = coalesce(excluded.listing, listing), event = excluded.event
+        set updated = excluded.updated, event = excluded.event
         where updated is null or julianday(excluded.updated) >= julianday(updated)""",
-        [{**event, "listing": listing, "event": json.dumps(event)} for event in events],
+        rows,
     )
 
 

@@ -16,7 +16,9 @@ export type Mode = (typeof modes)[number];
 export function createReceiver(mode: Mode, print: (lines: string) => void, signingSecret?: string): Server {
   const webhook = signingSecret === undefined ? undefined : new Webhook(signingSecret);
   return createServer(async (request, response) => {
-    const body = await text(request);
+    const body = await text(request).catch(() => undefined);
+    // The sender has hung up.
+    if (body === undefined) return;
     print(described(request, body));
     if (webhook !== undefined && !isSigned(webhook, request, body)) {
       print('  The signature is not valid\n');
@@ -63,7 +65,9 @@ function answer(response: ServerResponse, status: number, body: unknown): void {
 
 function companiesIn(body: string): { domain: string }[] {
   try {
-    return JSON.parse(body).data ?? [];
+    const { data } = JSON.parse(body);
+    // Whatever stands in the list may lack its domain.
+    return Array.isArray(data) ? data.map(Object) : [];
   } catch {
     return [];
   }

@@ -12,6 +12,7 @@ import { startSandbox } from '../../src/sandbox/server.js';
 import { cleanups, listening, temporaryFolder } from '../support/cleanups.js';
 import { addressesOn, ask } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
+import { rawConnection } from '../support/raw-http.js';
 import { startRedis } from '../support/redis.js';
 import { noEvents, reply, startStubService } from '../support/stub-service.js';
 import { hangMs, until } from '../support/until.js';
@@ -277,6 +278,19 @@ describe('without Redis', () => {
       'sandbox/main.js': [1, line('The sandbox cannot start')],
       fleet: [1, line('Invalid configuration: PORT')],
     });
+  });
+
+  test('a call that is cut off, or is no export, does not end the receiver', async () => {
+    const receiver = await program.start({ PATH: process.env.PATH ?? '' }, 'receiver/main.js', ['--port', '0']);
+    cleanups.push(() => receiver.stop());
+    const head = ['POST / HTTP/1.1', 'host: receiver', 'expect: 100-continue', 'content-length: 100', '', '{'];
+    const cut = rawConnection(receiver.url, head.join('\r\n'));
+    await until(() => cut.statuses().includes(100));
+    cut.socket.destroy();
+    for (const body of ['null', '{ "data": {} }', '{ "data": [null] }']) {
+      const { status } = await fetch(receiver.url, { method: 'POST', body });
+      expect(status).toBe(200);
+    }
   });
 
   test.each([

@@ -4,6 +4,7 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { expect, jest, test } from '@jest/globals';
 import { newSigningSecret, signatureHeaders } from '../../src/domains/exports/signing.js';
@@ -173,6 +174,31 @@ test('mirror.py reads on behind any number of events that cannot be read, and ke
   await mirror();
   const later = Object.fromEntries(readable().map(({ _id, title }) => [_id, title]));
   expect(copyIn(folder)).toEqual({ ...titles, ...later });
+});
+
+test('mirror.py keeps events of which the list has an older version, or one without a time', async () => {
+  const folder = await mirrorFolder();
+  const event = (id: string, title: string, lastUpdated: string | null) => ({ id, title, lastUpdated });
+  const [first, second] = ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'];
+  const later = [event('1', 'later', second), event('2', 'later', second)];
+  const lists = [
+    [event('1', 'first', first), event('2', 'first', first)],
+    [event('1', 'first', first), event('2', 'first', null)],
+  ];
+  const changes = [
+    { nodes: later.map(each => ({ event: each })), cursor: '1', hasMore: true, gap: false },
+    { gap: true },
+    { nodes: [], cursor: '2', hasMore: false, gap: false },
+  ];
+  const server = createServer(async (request, response) => {
+    const isList = (await text(request)).includes('query List');
+    const edges = isList ? lists.shift()?.map(node => ({ node, cursor: node.id })) : [];
+    const events = { edges, pageInfo: { hasNextPage: false, endCursor: '2' }, updatesCursor: '0' };
+    response.end(JSON.stringify({ data: isList ? { events } : { eventChanges: changes.shift() } }));
+  });
+  const env = { ...process.env, GATEWAY: `http://127.0.0.1:${await listening(server)}`, API_KEY: 'key' };
+  const [code] = await once(spawn('python3', ['mirror.py'], { cwd: folder, env, timeout: 60_000 }), 'close');
+  expect([code, lists, copyIn(folder)]).toEqual([0, [], { 1: 'later', 2: 'later' }]);
 });
 
 test('mirror.py without an interval ends if the gateway is away for minutes', async () => {

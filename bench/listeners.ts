@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import WebSocket from 'ws';
 import searchCriteria from './lib/search-criteria.json' with { type: 'json' };
@@ -145,7 +146,7 @@ async function main(): Promise<void> {
   else process.send(figures, () => process.exit());
 }
 
-const program = (path: string) => new URL(`../dist/${path}`, import.meta.url).pathname;
+const program = (path: string) => fileURLToPath(new URL(`../dist/${path}`, import.meta.url));
 
 /** Where a program listens, from the first line that says so. */
 async function addressOf(child: ChildProcess): Promise<string> {

@@ -1,6 +1,7 @@
 // npm run bench [-- --gate] [--only <workload>] [--rounds <number>] [--quick] [--before <directory>]
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { runOnBenchNode } from './lib/bench-node.mjs';
 
@@ -14,7 +15,7 @@ const { scenes } = await import('./lib/scenes.mjs');
 const { runSteady } = await import('./lib/steady.mjs');
 const { steady } = await import('./lib/workloads.mjs');
 
-const here = new URL('.', import.meta.url).pathname;
+const here = fileURLToPath(new URL('.', import.meta.url));
 const { values } = parseArgs({
   options: {
     gate: { type: 'boolean', default: false },

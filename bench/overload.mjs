@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { embeddings, flagship } from './lib/answer.mjs';
 import { runOnBenchNode } from './lib/bench-node.mjs';
 import { Connection } from './lib/load.mjs';
@@ -87,7 +88,7 @@ async function startBalancer(gateway) {
   const [balancer, down] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
   return start({
     command: 'haproxy',
-    args: ['-db', '-f', new URL('../docs/operations/haproxy.cfg', import.meta.url).pathname],
+    args: ['-db', '-f', fileURLToPath(new URL('../docs/operations/haproxy.cfg', import.meta.url))],
     env: { BALANCER: balancer, GATEWAY_ONE: new URL(gateway).host, GATEWAY_TWO: down },
     core: 'load',
     origin: `http://${balancer}`,

@@ -1,6 +1,7 @@
 // Mixed load on one gateway for a long time: `npm run soak -- --minutes 30`. Prints its memory over time and how fast that grows once the
 // caches have had five minutes to fill. Ends with status 1 where it grows by more than 1 MB a minute, or where an answer was wrong.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import WebSocket from 'ws';
 import { load, post } from './lib/load.mjs';
@@ -14,7 +15,7 @@ const maxPerMinute = 1;
 const sampleMs = 5_000;
 if (!(minutes > warmUpMinutes)) throw new Error(`--minutes must be more than ${warmUpMinutes}`);
 
-const top = new URL('..', import.meta.url).pathname;
+const top = fileURLToPath(new URL('..', import.meta.url));
 const key = { 'x-api-key': 'demo-key-subscribed' };
 const jobs = 'subscription { jobProgress(marketId: 5) { finished observedAt jobs { progress } } }';
 const review =

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startNetwork } from '../../test/support/network.mjs';
 import { embeddings, flagship } from '../lib/answer.mjs';
@@ -16,7 +17,7 @@ import { endAll, until } from './processes.mjs';
 import { folder, startBalancer, startGateway, startRedis, startSandbox } from './servers.mjs';
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
-const top = new URL('../..', import.meta.url).pathname;
+const top = fileURLToPath(new URL('../..', import.meta.url));
 /** Beside the program, since it finds its packages and the schema above itself. */
 const otherModels = `${top}dist-with-other-models/`;
 const demoKey = 'demo-key-subscribed';

@@ -2,11 +2,12 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { freePort } from '../lib/processes.mjs';
 import { answers, Process } from './processes.mjs';
 
-const top = new URL('../..', import.meta.url).pathname;
+const top = fileURLToPath(new URL('../..', import.meta.url));
 const startScript = JSON.parse(readFileSync(`${top}package.json`, 'utf8')).scripts.start;
 /** Where the servers keep their files. Who starts them removes it. */
 export const folder = mkdtempSync(join(tmpdir(), 'faults-'));

@@ -1,8 +1,9 @@
 // Everything is measured on the Node of bench/package.json, whichever starts a program.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
-const bench = new URL('..', import.meta.url).pathname;
+const bench = fileURLToPath(new URL('..', import.meta.url));
 const { dependencies } = JSON.parse(readFileSync(`${bench}package.json`, 'utf8'));
 
 /** Starts this program again on that Node, and ends with it, unless it runs there already. The first time, installs what the benchmark needs. */

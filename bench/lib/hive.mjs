@@ -3,10 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { openapi } from '../servers/hive/openapi.mjs';
 import { freePort, start } from './processes.mjs';
 
-const bench = new URL('..', import.meta.url).pathname;
+const bench = fileURLToPath(new URL('..', import.meta.url));
 
 /** @param {string} upstream the service's address @returns the path of the supergraph */
 function compose(upstream) {

@@ -2,6 +2,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 import { normalised, references } from './answer.mjs';
 import { askOnce, Connection, load, post } from './load.mjs';
@@ -447,7 +448,7 @@ async function listeners(bench) {
 
 async function listenersOf(count, bench) {
   bench.say(`listeners: ${count}`);
-  const program = new URL('../listeners.ts', import.meta.url).pathname;
+  const program = fileURLToPath(new URL('../listeners.ts', import.meta.url));
   const child = fork(program, ['--listeners', String(count)], { execArgv: startFlags });
   onEveryCore(child.pid ?? 0);
   const ended = once(child, 'exit').then(([code]) => {

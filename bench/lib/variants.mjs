@@ -2,13 +2,14 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { flagship, write } from './answer.mjs';
 import { startHive } from './hive.mjs';
 import { load } from './load.mjs';
 import { freePort, start } from './processes.mjs';
 
-const top = new URL('../..', import.meta.url).pathname;
-const bench = new URL('..', import.meta.url).pathname;
+const top = fileURLToPath(new URL('../..', import.meta.url));
+const bench = fileURLToPath(new URL('..', import.meta.url));
 
 const startScript = JSON.parse(readFileSync(`${top}package.json`, 'utf8')).scripts.start;
 /** The flags that the gateway's start script gives to Node, with those that depend on the machine. */

@@ -103,7 +103,7 @@ async function startRedis() {
   const password = randomBytes(16).toString('hex');
   const port = await freePort();
   const redis = run('redis', 'redis-server', [`${here}redis.conf`, '-'], {}, 'pipe');
-  redis.child.stdin.end(`port ${port}\nbind 127.0.0.1\ndir ${folder}\nrequirepass ${password}\n`);
+  redis.child.stdin.end(`port ${port}\nbind 127.0.0.1\ndir "${folder}"\nrequirepass ${password}\n`);
   await said(redis, /Ready to accept connections/);
   return `redis://:${password}@127.0.0.1:${port}`;
 }

@@ -8,6 +8,8 @@ set -euo pipefail
 
 # Everything that this script writes is in the folder `rehearsal`. It ends what it has started, also if it fails.
 mkdir --parents rehearsal
+# A number that an earlier run has left may be that of another process by now.
+rm --force rehearsal/*.pid
 trap 'kill $(cat rehearsal/*.pid) 2> /dev/null || true; wait' EXIT
 say() { printf '\n# %s\n' "$*"; }
 fail() { echo "$*" >&2; exit 1; }
@@ -159,7 +161,7 @@ order() {
   local method=$1 path=$2
   shift 2
   curl --silent --show-error --fail --request "$method" "http://127.0.0.1:4111$path" --write-out '\n' \
-    --header "authorization: Bearer $(cat rehearsal/token)" "$@"
+    --header @<(printf 'authorization: Bearer %s' "$(cat rehearsal/token)") "$@"
 }
 says() { curl --silent "http://127.0.0.1:4101/readyz" | grep "$1"; }
 order POST /drain

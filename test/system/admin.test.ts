@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -51,6 +51,14 @@ test('probes and metrics have a listener of their own, and the metrics leave the
   expect((await ask(`${admin}/graphql`)).status).toBe(404);
   expect((await ask(`${running?.url}/metrics`)).status).toBe(404);
   expect((await ask(`${running?.url}/readyz`)).status).toBe(200);
+});
+
+const hasIPv6 = Object.values(networkInterfaces()).some(all => all?.some(({ address }) => address === '::1'));
+
+(hasIPv6 ? test : test.skip)('with HOST=::, probes are answered at addresses of IPv6 and of IPv4', async () => {
+  const { port } = new URL(await startWithAdmin({ HOST: '::' }));
+  for (const host of ['[::1]', '127.0.0.1'])
+    expect(await ask(`http://${host}:${port}/healthz`)).toMatchObject({ status: 200 });
 });
 
 test('probes are answered while the event loop of the gateway is busy, and say so', async () => {

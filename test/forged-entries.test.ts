@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { Secret } from '../src/config/values.js';
 import { writePurge } from '../src/data/cache/generations.js';
 import { redisPollStore } from '../src/data/polling/redis-poll-store.js';
-import { RedisCounter } from '../src/data/redis.js';
+import { createRedisCounter } from '../src/data/redis.js';
 import { createSigner } from '../src/data/signer.js';
 import { createStartedRuns } from '../src/data/started-runs.js';
 import { createRevocations } from '../src/domains/sessions/revocations.js';
@@ -161,8 +161,7 @@ test('A value of another type is replaced, also where it would never expire', as
     await redis.lpush(key, 'of another type');
   };
   const writes: Record<string, () => Promise<unknown>> = {
-    'mig:count:client': () =>
-      new RedisCounter({ keyPrefix: 'mig:count', points: 2, duration: 60, storeClient: redis }).consume('client'),
+    'mig:count:client': () => createRedisCounter(redis, 'mig:count', 60).add('client', 1),
     [`mig:live:${sharedStore(redis).namespace}:{topic}:generation:lock`]: async () => {
       const store = redisPollStore(sharedStore(redis), 1_000);
       await store.lock('topic', 'generation', 'gateway').finally(() => store.close());
@@ -178,5 +177,5 @@ test('A value of another type is replaced, also where it would never expire', as
   }
   // A count that is text never expires, either.
   await redis.set('mig:count:client', 'text');
-  expect(await writes['mig:count:client']?.()).toMatchObject({ consumedPoints: 1 });
+  expect(await writes['mig:count:client']?.()).toMatchObject({ consumed: 1 });
 });

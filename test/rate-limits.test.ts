@@ -3,7 +3,7 @@ import { Cluster, Redis } from 'ioredis';
 import { AcceptedScopes, type Credential, type Scope } from '../src/auth/credentials.js';
 import type { Config } from '../src/config/config.js';
 import { Secret } from '../src/config/values.js';
-import { connectRedis, RedisCounter } from '../src/data/redis.js';
+import { connectRedis, createRedisCounter } from '../src/data/redis.js';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
 import { createClients } from '../src/http/limits/clients.js';
 import { createRateLimits } from '../src/http/limits/rate-limits.js';
@@ -324,8 +324,8 @@ test('a count that is read in the last millisecond of its window is no fault of 
   const fake = forTest(await startFakeRedis(() => [5, 0]));
   const storeClient = forTest(connectRedis([fake.url], () => {}));
   await until(() => storeClient.status === 'ready');
-  const counter = new RedisCounter({ keyPrefix: 'mig:count', points: 9, duration: 60, storeClient });
-  expect(await counter.consume('client')).toMatchObject({ consumedPoints: 5, remainingPoints: 4, msBeforeNext: 1 });
+  const counter = createRedisCounter(storeClient, 'mig:count', 60);
+  expect(await counter.add('client', 1)).toEqual({ consumed: 5, milliseconds: 1 });
 });
 
 describe.each(redisPlaces)('over %s', (name, startPlace) => {

@@ -47,7 +47,7 @@ function commandBy({ pick, below, chance }: Draw): string[] {
       '1',
       key(),
       text(),
-      pick(['true', 'false', '60', 'id']),
+      pick(['true', 'false', '600000', 'id']),
       pick(['60', 'none']),
       pick(['60', '+x']),
       '60',
@@ -63,7 +63,7 @@ function shown(command: readonly string[], reply: unknown): string {
     return `error ${reply.message.replace(/ERR (user_script.*?: |Error running script.*?: )?| script: .*/g, '').slice(0, 40)}`;
   const ok = reply as { ok?: string } | null;
   if (typeof ok === 'object' && ok?.ok !== undefined) return JSON.stringify(ok.ok);
-  if (command[0] === 'PTTL') return String(Math.ceil(Number(reply) / 60_000));
+  if (command[0] === 'PTTL' || Number(reply) > 60_000) return String(Math.ceil(Number(reply) / 60_000));
   if (Array.isArray(reply)) {
     const each = reply.map(one => shown([], one));
     return JSON.stringify(command[0] === 'SMEMBERS' ? each.sort() : each);

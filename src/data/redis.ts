@@ -4,7 +4,6 @@ import { connect } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { BrokenCircuitError } from 'cockatiel';
 import { AbstractConnector, Cluster, Redis } from 'ioredis';
-import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { z } from 'zod';
 import type { Secret } from '../config/values.js';
 import { hostTime, setClock, timeNow } from '../lib/clock.js';
@@ -404,40 +403,34 @@ export function createRedisGuard(telemetry: RedisTelemetry) {
   };
 }
 
-/** How the library adds to a count, which its types do not have. */
-const { _upsert: increment } = RateLimiterRedis.prototype as unknown as {
-  _upsert(this: RateLimiterRedis, key: string, ...rest: readonly unknown[]): Promise<unknown>;
-};
+const addScript = `
+redis.call('SET', KEYS[1], 0, 'PX', ARGV[2], 'NX')
+local consumed = redis.call('INCRBY', KEYS[1], ARGV[1])
+local left = redis.call('PTTL', KEYS[1])
+if left == -1 then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  left = tonumber(ARGV[2])
+end
+return {consumed, left}`;
 
-/** A count in Redis for a window of time. The library would turn a reply that is no count of it into `NaN`, which never reaches the limit. */
-export class RedisCounter extends RateLimiterRedis {
-  readonly #redis: RedisClient;
+export type RedisCounter = ReturnType<typeof createRedisCounter>;
 
-  constructor(options: ConstructorParameters<typeof RateLimiterRedis>[0] & { readonly storeClient: RedisClient }) {
-    super(options);
-    this.#redis = options.storeClient;
-  }
-
-  /** What is left of the limit. Adds nothing. @throws an error of Redis; ZodError */
-  async remaining(key: string): Promise<number> {
-    const consumed = z.coerce
-      .number()
-      .int()
-      .parse((await this.#redis.get(this.getKey(key))) ?? 0);
-    return Math.max(this.points - consumed, 0);
-  }
-
-  /** Overrides how the library adds to a count. @throws an error of Redis. */
-  _upsert(key: string, ...rest: readonly unknown[]): Promise<unknown> {
-    return replacingOtherType(this.#redis, key, () => increment.call(this, key, ...rest));
-  }
-
-  /** Overrides how the library reads the reply of its script. @throws ZodError */
-  _getRateLimiterRes(_: string, added: number, reply: unknown): RateLimiterRes {
-    const windowMs = this.duration * 1_000;
-    // Of the last millisecond, Redis says 0.
-    const [consumed, milliseconds] = z.tuple([z.int().min(added), z.int().min(0).max(windowMs)]).parse(reply);
-    const left = Math.max(this.points - consumed, 0);
-    return new RateLimiterRes(left, Math.max(milliseconds, 1), consumed, consumed === added);
-  }
+/** Counts in Redis, each for a window of time. A reply that is no count would never reach the limit. */
+export function createRedisCounter(redis: RedisClient, prefix: string, windowSeconds: number) {
+  const windowMs = windowSeconds * 1_000;
+  const counted = z.coerce.number().int();
+  const keyOf = (name: string) => `${prefix}:${name}`;
+  return {
+    /** What is counted, and for how long yet. @throws an error of Redis; ZodError */
+    async add(name: string, amount: number) {
+      const key = keyOf(name);
+      const reply = await replacingOtherType(redis, key, () => redis.eval(addScript, 1, key, amount, windowMs));
+      const [consumed, milliseconds] = z.tuple([z.int().min(amount), z.int().min(0).max(windowMs)]).parse(reply);
+      // Of the last millisecond, Redis says 0.
+      return { consumed, milliseconds: Math.max(milliseconds, 1) };
+    },
+    /** What is counted. Adds nothing. @throws an error of Redis; ZodError */
+    read: async (name: string) => counted.parse((await redis.get(keyOf(name))) ?? 0),
+    delete: (name: string) => redis.del(keyOf(name)),
+  };
 }

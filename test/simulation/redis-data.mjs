@@ -1,7 +1,6 @@
 // What one Redis holds, and the commands that gateways send, as Redis 7 executes them; `test/simulated-redis.test.ts` compares it with a real one. Strings
 // hold bytes as latin1. Scripts run in fengari, a Lua in JavaScript. `ioredis-mock` was no choice: it replaces the client, whose pipelines, reconnects and
 // timeouts are what a gateway depends on.
-import { createHash } from 'node:crypto';
 import fengari from 'fengari';
 
 const { lua, lauxlib, lualib } = fengari;
@@ -113,11 +112,14 @@ export class RedisData {
   do_UNLINK = this.do_DEL;
 
   do_INCRBY = (key, by) => {
+    const checked = value => {
+      if (!/^-?(0|[1-9]\d*)$/.test(value)) throw error('ERR value is not an integer or out of range');
+      return Number(value);
+    };
+    const added = checked(by);
     const found = this.#find(key, String);
-    if (found !== undefined && !/^-?(0|[1-9]\d*)$/.test(found.value))
-      throw error('ERR value is not an integer or out of range');
+    const value = checked(found?.value ?? 0) + added;
     this.#note(key);
-    const value = Number(found?.value ?? 0) + Number(by);
     this.keys.set(key, { ...found, value: String(value) });
     return value;
   };
@@ -210,14 +212,8 @@ export class RedisData {
   };
 
   do_EVAL = (script, count, ...rest) => {
-    const sha = createHash('sha1').update(Buffer.from(script, 'latin1')).digest('hex');
-    const run = this.scripts.get(sha) ?? this.#compiled(script);
-    this.scripts.set(sha, run);
-    return run(rest.slice(0, count), rest.slice(count));
-  };
-  do_EVALSHA = (sha, count, ...rest) => {
-    const run = this.scripts.get(sha);
-    if (run === undefined) throw error('NOSCRIPT No matching script. Please use EVAL.');
+    const run = this.scripts.get(script) ?? this.#compiled(script);
+    this.scripts.set(script, run);
     return run(rest.slice(0, count), rest.slice(count));
   };
 

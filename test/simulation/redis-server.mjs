@@ -4,9 +4,9 @@ import { listen, reset } from './network.mjs';
 import { ok, RedisData } from './redis-data.mjs';
 import { Host } from './time.mjs';
 
-const writing = /^(set|del|unlink|incr|incrby|p?expire|hset|hdel|sadd|zadd|zremrangebyscore|eval|evalsha|flushall)$/i;
+const writing = /^(set|del|unlink|incr|incrby|p?expire|hset|hdel|sadd|zadd|zremrangebyscore|eval|flushall)$/i;
 /** What a full Redis refuses: it can still forget. */
-const growing = /^(set|incr|incrby|hset|sadd|zadd|eval|evalsha)$/i;
+const growing = /^(set|incr|incrby|hset|sadd|zadd|eval)$/i;
 
 export function startRedis(seed) {
   const host = new Host('redis', seed);

@@ -1,9 +1,8 @@
 // Limits how often a client may try to sign in.
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { RateLimiterRes } from 'rate-limiter-flexible';
 import { plainEmail } from '../../auth/credentials.js';
-import { type RedisClient, RedisCounter } from '../../data/redis.js';
+import { createRedisCounter, type RedisClient } from '../../data/redis.js';
 import { RateLimited } from '../../errors.js';
 import { atMost } from '../../lib/memory-budget.js';
 import { networkOf } from '../../lib/network.js';
@@ -24,20 +23,18 @@ const maxLocally = 50_000;
 export function createSignInAttempts(redis: RedisClient | undefined) {
   const limiter = (keyPrefix: string, points: number) => {
     const own = new LRUCache<string, number>({ ...atMost(maxLocally), ttl: windowSeconds * 1_000, perf: performance });
-    const shared = redis && new RedisCounter({ keyPrefix, points, duration: windowSeconds, storeClient: redis });
-    /** Redis is away. */
-    const ignored = (reason: unknown) => {
-      if (reason instanceof RateLimiterRes) throw reason;
-    };
+    const shared = redis && createRedisCounter(redis, keyPrefix, windowSeconds);
     return {
-      async consume(key: string) {
-        const consumed = (own.get(key) ?? 0) + 1;
-        own.set(key, consumed, { noUpdateTTL: true });
-        if (consumed > points) throw new RateLimiterRes(0, own.getRemainingTTL(key), consumed);
-        await shared?.consume(key).catch(ignored);
+      /** For how many milliseconds the attempt is beyond the limit; 0 if it is not. */
+      async count(key: string) {
+        const counted = (own.get(key) ?? 0) + 1;
+        own.set(key, counted, { noUpdateTTL: true });
+        if (counted > points) return own.getRemainingTTL(key);
+        const inRedis = await shared?.add(key, 1).catch(() => undefined);
+        return inRedis && inRedis.consumed > points ? inRedis.milliseconds : 0;
       },
       async delete(key: string) {
-        await Promise.all([own.delete(key), shared?.delete(key).catch(ignored)]);
+        await Promise.all([own.delete(key), shared?.delete(key).catch(() => {})]);
       },
     };
   };
@@ -50,15 +47,13 @@ export function createSignInAttempts(redis: RedisClient | undefined) {
     async count(email: string, address: string) {
       const network = networkOf(address);
       const both = digest(email, network);
-      try {
-        await perNetwork.consume(network);
-        await perEmailAndNetwork.consume(both);
-        if (!(await known.has(both))) await perEmail.consume(digest(email));
-      } catch (error) {
-        if (!(error instanceof RateLimiterRes)) throw error;
-        const seconds = Math.ceil(error.msBeforeNext / 1_000);
-        throw new RateLimited(`Too many sign-in attempts; try again in ${seconds} seconds`, undefined, seconds);
-      }
+      const milliseconds =
+        (await perNetwork.count(network)) ||
+        (await perEmailAndNetwork.count(both)) ||
+        (!(await known.has(both)) && (await perEmail.count(digest(email))));
+      if (!milliseconds) return;
+      const seconds = Math.ceil(milliseconds / 1_000);
+      throw new RateLimited(`Too many sign-in attempts; try again in ${seconds} seconds`, undefined, seconds);
     },
     /** Resets the count for an e-mail address and a network after a successful attempt. From then on, the network is known for the address. */
     async forgive(email: string, address: string) {

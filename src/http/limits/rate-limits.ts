@@ -1,11 +1,10 @@
 // Counts requests per minute of addresses, credentials and teams, over the whole fleet where there is Redis.
 import { LRUCache } from 'lru-cache';
-import { RateLimiterRes } from 'rate-limiter-flexible';
 import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
 import type { ClientLimits } from '../../auth/teams.js';
 import type { Config } from '../../config/config.js';
 import type { RateLimitUsage } from '../../context.js';
-import { type RedisClient, RedisCounter } from '../../data/redis.js';
+import { createRedisCounter, type RedisClient, type RedisCounter } from '../../data/redis.js';
 import { atMost } from '../../lib/memory-budget.js';
 import { networkOf } from '../../lib/network.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
@@ -90,7 +89,7 @@ export function createRateLimits(
 function createCounter(keyPrefix: string, limit: number, redis: RedisClient | undefined, telemetry: Telemetry) {
   const shares = new LRUCache<string, Share>(atMost(maxClients));
   const taking = new Map<string, Promise<void>>();
-  const shared = redis && new RedisCounter({ keyPrefix, points: limit, duration: windowSeconds, storeClient: redis });
+  const shared = redis && createRedisCounter(redis, keyPrefix, windowSeconds);
   const points = Math.ceil(limit / sharesPerWindow);
   let retryAt = 0;
 
@@ -102,27 +101,28 @@ function createCounter(keyPrefix: string, limit: number, redis: RedisClient | un
   }
 
   async function takeAlone(key: string, from: RedisCounter, used: number): Promise<void> {
-    const result = await from.consume(key, points + used).catch((refusal: unknown) => refusal);
-    if (!(result instanceof RateLimiterRes)) {
+    try {
+      const { consumed, milliseconds } = await from.add(key, points + used);
+      const leftInRedis = Math.max(limit - consumed, 0);
+      // Of the last share, a part may be beyond the limit.
+      const left = Math.max(Math.min(points, points + limit - consumed), 0);
+      const readAt = performance.now();
+      const until = readAt + milliseconds;
+      shares.set(key, { left, leftInRedis, readAt, until, isFromRedis: true, isOfStranger: false });
+      telemetry.redisWorks('rate limit');
+      telemetry.works(subject);
+    } catch (error) {
       retryAt = performance.now() + retryMs;
-      telemetry.redisFault('rate limit', result);
+      telemetry.redisFault('rate limit', error);
       telemetry.warn(subject, 'not shared, because Redis fails: each gateway allows every client the whole limit');
-      return;
     }
-    const { consumedPoints, remainingPoints, msBeforeNext } = result;
-    // Of the last share, a part may be beyond the limit.
-    const left = Math.max(Math.min(points, points + limit - consumedPoints), 0);
-    const readAt = performance.now();
-    const until = readAt + msBeforeNext;
-    shares.set(key, { left, leftInRedis: remainingPoints, readAt, until, isFromRedis: true, isOfStranger: false });
-    telemetry.redisWorks('rate limit');
-    telemetry.works(subject);
   }
 
   /** Nothing waits for it. Where Redis fails, the next share says so. */
   async function readAgain(key: string, from: RedisCounter, share: Share): Promise<void> {
     share.readAt = performance.now();
-    share.leftInRedis = await from.remaining(key).catch(() => share.leftInRedis);
+    const left = (consumed: number) => Math.max(limit - consumed, 0);
+    share.leftInRedis = await from.read(key).then(left, () => share.leftInRedis);
   }
 
   return function count(key: string, isShared: boolean): MaybePromise<Verdict> {

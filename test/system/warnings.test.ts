@@ -247,7 +247,7 @@ test('a Redis Cluster over TLS is connected to by its names, and what is wrong w
   });
   const trusting = await startedAlone({ ...env('localhost'), NODE_EXTRA_CA_CERTS: certificate });
   await ask(`${trusting.url}/graphql`, '{ viewer { authentication } }');
-  expect(trusting.warnings()).toEqual([]);
+  expect(trusting.warnings().filter(warning => warning.startsWith('REDIS_URL'))).toEqual([]);
   for (const [host, given, words] of [
     ['localhost', {}, 'the TLS certificate is of an unknown authority (DEPTH_ZERO_SELF_SIGNED_CERT)'],
     ['127.0.0.1', { NODE_EXTRA_CA_CERTS: certificate }, 'the TLS certificate is for another name'],

@@ -89,7 +89,7 @@ export const ageOfJobs = new ApolloLink((operation, forward) => {
       if (!data?.jobProgress) return;
       const age = Date.now() - Date.parse(data.jobProgress.observedAt);
       minAge = Math.min(minAge, age);
-      setOld(name, age - minAge < 60_000 ? undefined : Date.now() - age);
+      setOld(name, age - minAge < 60_000 ? undefined : Date.now() - age + minAge);
     }),
     finalize(() => setOld(name, undefined)),
   );

@@ -763,7 +763,7 @@ describe('Redis', () => {
     'whose user may run no scripts, %s: nothing with a tag is used from it, so that no other process misses a write',
     async (_, fromTheStart) => {
       const { redis, cache, admin } = await ownRedis();
-      const forbid = () => admin.call('ACL', 'SETUSER', 'default', '-eval', '-evalsha');
+      const forbid = () => admin.call('ACL', 'SETUSER', 'default', '-eval');
       const [scope, { lookup }] = [someScope(), sourceOf()];
       const tagged = lookup('a', { tag: 'market:7' });
       if (fromTheStart) await forbid();

@@ -54,10 +54,16 @@ function effectOf(error: unknown): WriteEffect {
  * @throws GatewayError; one that is not `retryable` if the outcome is unknown.
  */
 export async function sendWrite<T>(deps: WriterDeps, auth: RequestAuth, write: Write<T>): Promise<T> {
-  const { upstream, telemetry, startedRuns } = deps;
+  const { upstream, telemetry, startedRuns, acceptedScopes } = deps;
   const tags = [write.market && marketTag(write.market), write.starts?.tag].filter(tag => tag !== undefined);
+  /** Through any gateway: another may have the first answer while the write runs. Where Redis cannot say, anyone may be. */
+  const isAccepted = async () => tags.length > 0 && ((await acceptedScopes.hasInFleet(auth.scope)) ?? true);
+  const wasAccepted = await isAccepted();
   const ends = await Promise.all(tags.map(tag => beginWrite(deps, auth.scope, tag)));
-  const end = (effect: WriteEffect) => Promise.all(ends.map(endOf => endOf(effect)));
+  const end = async (effect: WriteEffect) => {
+    const counts = effect === 'done' || (effect === 'unknown' && (wasAccepted || (await isAccepted())));
+    await Promise.all(ends.map(endOf => endOf(effect, counts)));
+  };
   const schemaDrift: SchemaDrift = { fields: [], leftOut: 0 };
   try {
     const value = await upstream.send(write.request, auth, reply => confirmed(reply, write, schemaDrift));
@@ -75,17 +81,13 @@ export async function sendWrite<T>(deps: WriterDeps, auth: RequestAuth, write: W
 /**
  * Makes what is cached under a tag unusable until the write ends. A write that the service would refuse does so only with its effect: anyone can make up a
  * credential, and keep others from the cache with it. An unknown effect, also without a reply, counts only with an accepted credential: after the first
- * write of another one, what is cached stays for its lifetime. @returns ends the write. Never rejects.
+ * write of another one, what is cached stays for its lifetime. @returns ends the write; `counts` says whether its effect does. Never rejects.
  */
 async function beginWrite({ cache, acceptedScopes }: WriterDeps, scope: Scope, tag: string) {
   const begin = () => cache.generations.begin(tag);
-  /** Through any gateway: another may have the first answer while the write runs. Where Redis cannot say, anyone may be. */
-  const isAccepted = async () => (await acceptedScopes.hasInFleet(scope)) ?? true;
-  const wasAccepted = await isAccepted();
   const begun = acceptedScopes.mayWrite(scope, tag) ? await begin() : undefined;
-  return async (effect: WriteEffect) => {
+  return async (effect: WriteEffect, counts: boolean) => {
     if (effect !== 'unknown') acceptedScopes.countWrite(scope, tag, effect === 'done');
-    const counts = effect === 'done' || (effect === 'unknown' && (wasAccepted || (await isAccepted())));
     const endOf = begun ?? (counts ? await begin() : undefined);
     await endOf?.(effect);
   };

@@ -20,7 +20,7 @@ const statusOf = {
 /** How the service answered a call that failed: the HTTP status, and the code in its body if there was one (docs/upstream-api.md: Errors). */
 export interface UpstreamFault {
   readonly status: number | null;
-  /** What the body says instead, where it is one that this gateway has no error for. */
+  /** What the body says instead; the same if it says none. */
   readonly stated?: number | undefined;
   readonly errorCode: string | null;
   /** From `Retry-After`. */

@@ -18,11 +18,8 @@ export function readTextFile(file: string, maxMiB = 16): string {
     for (let total = 0; size <= maxMiB * mebibyte; size = total) {
       const chunk = Buffer.alloc(size - total + 1024);
       const length = readSync(descriptor, chunk);
-      // Some editors of Windows begin a file with a byte order mark.
-      if (length === 0)
-        return Buffer.concat(chunks)
-          .toString('utf8')
-          .replace(/^\ufeff/, '');
+      // Without a byte order mark, which some editors of Windows write.
+      if (length === 0) return new TextDecoder().decode(Buffer.concat(chunks));
       chunks.push(chunk.subarray(0, length));
       total += length;
     }

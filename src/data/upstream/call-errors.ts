@@ -113,12 +113,13 @@ type Problem = ReturnType<typeof jsonObject>;
 export function errorOfProblem(problem: Problem, reply: Reply, request: RequestInfo): GatewayError {
   const { errorCode, message } = readProblem(problem);
   const retryAfter = retryAfterSeconds(reply);
-  const fault = { status: reply.status, errorCode, retryAfterSeconds: retryAfter, noStore: forbidsStoring(reply) };
   // A status that says no more than that it failed leaves the rest to the code.
   const told = saysFailure(problem.status) ? { ...problem, status: null } : problem;
-  const stated = reply.status <= 299 ? statedStatus(told) : statusNamed(problem.errorCode, documented);
-  const status = stated ?? reply.status;
-  switch (status) {
+  const stated =
+    (reply.status <= 299 ? statedStatus(told) : statusNamed(problem.errorCode, documented)) ?? reply.status;
+  const noStore = forbidsStoring(reply);
+  const fault = { status: reply.status, stated, errorCode, retryAfterSeconds: retryAfter, noStore };
+  switch (stated) {
     case 400:
     case 422:
     // What the client sent makes the request too large for the service, or for a proxy in front of it.
@@ -141,12 +142,9 @@ export function errorOfProblem(problem: Problem, reply: Reply, request: RequestI
     case 504:
       return new UpstreamTimeout('The service did not answer in time', fault, request.safe);
     default:
-      if (status >= 500) return new UpstreamUnavailable('The service failed', fault, request.safe);
-      if (status <= 299) return new UpstreamInvalidResponse('The service says that it failed, but not why', fault);
-      return new UpstreamInvalidResponse('The service answered with a status that it does not document', {
-        ...fault,
-        stated: status,
-      });
+      if (stated >= 500) return new UpstreamUnavailable('The service failed', fault, request.safe);
+      if (stated <= 299) return new UpstreamInvalidResponse('The service says that it failed, but not why', fault);
+      return new UpstreamInvalidResponse('The service answered with a status that it does not document', fault);
   }
 }
 

@@ -91,6 +91,7 @@ function createCounter(keyPrefix: string, limit: number, redis: RedisClient | un
   const taking = new Map<string, Promise<void>>();
   const shared = redis && createRedisCounter(redis, keyPrefix, windowSeconds);
   const points = Math.ceil(limit / sharesPerWindow);
+  const leftOf = (consumed: number) => Math.max(limit - consumed, 0);
   let retryAt = 0;
 
   /** Takes a share from Redis, once for all that wait for it. Where Redis fails, nothing changes. @param used what Redis counts besides. */
@@ -103,7 +104,7 @@ function createCounter(keyPrefix: string, limit: number, redis: RedisClient | un
   async function takeAlone(key: string, from: RedisCounter, used: number): Promise<void> {
     try {
       const { consumed, milliseconds } = await from.add(key, points + used);
-      const leftInRedis = Math.max(limit - consumed, 0);
+      const leftInRedis = leftOf(consumed);
       // Of the last share, a part may be beyond the limit.
       const left = Math.max(Math.min(points, points + limit - consumed), 0);
       const readAt = performance.now();
@@ -121,8 +122,7 @@ function createCounter(keyPrefix: string, limit: number, redis: RedisClient | un
   /** Nothing waits for it. Where Redis fails, the next share says so. */
   async function readAgain(key: string, from: RedisCounter, share: Share): Promise<void> {
     share.readAt = performance.now();
-    const left = (consumed: number) => Math.max(limit - consumed, 0);
-    share.leftInRedis = await from.read(key).then(left, () => share.leftInRedis);
+    share.leftInRedis = await from.read(key).then(leftOf, () => share.leftInRedis);
   }
 
   return function count(key: string, isShared: boolean): MaybePromise<Verdict> {

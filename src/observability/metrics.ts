@@ -16,17 +16,47 @@ export type Metrics = ReturnType<typeof createMetrics>;
 /** The value of a gauge, or one for each value of its label; undefined where it is not known now. */
 type GaugeValues = number | Readonly<Record<string, number | undefined>>;
 
+/** The metrics of the Node process. Its gateways share them, because what they observe with never ends. */
+const ofProcess = new Registry<OpenMetricsContentType>();
+ofProcess.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+collectDefaultMetrics({ register: ofProcess });
+// Gauges named like counters, which promtool refuses. There is another gauge with the type of each.
+for (const what of ['handles', 'requests', 'resources']) ofProcess.removeSingleMetric(`nodejs_active_${what}_total`);
+addMaxDelay('nodejs_eventloop_lag_max_seconds');
+
+/**
+ * Adds the longest delay of the event loop in the last one to two minutes, however often the metrics are read. That of prom-client starts again with each
+ * read, so one reader would hide a delay from the others.
+ */
+function addMaxDelay(name: MetricName): void {
+  const windowMs = 60_000;
+  const delays = monitorEventLoopDelay();
+  delays.enable();
+  let maxBefore = 0;
+  let startedAt = performance.now();
+  ofProcess.removeSingleMetric(name);
+  const collect = function (this: Gauge) {
+    this.set(Math.max(maxBefore, delays.max) / 1e9);
+    if (performance.now() - startedAt >= windowMs) {
+      maxBefore = delays.max;
+      delays.reset();
+      startedAt = performance.now();
+    }
+  };
+  new Gauge({ name, help: help[name], registers: [ofProcess], collect });
+}
+
 /** Creates the metrics of one gateway, with the metrics of its Node process. */
 export function createMetrics() {
   const registry = new Registry<OpenMetricsContentType>();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-  collectDefaultMetrics({ register: registry });
-  // Gauges named like counters, which promtool refuses. There is another gauge with the type of each.
-  for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   const common = (name: MetricName) => ({ name, help: help[name], registers: [registry] });
   const metrics = {
     /** All metrics in the format OpenMetrics, without its end. */
-    read: async () => (await registry.metrics()).replace(/# EOF\n$/, ''),
+    async read() {
+      const texts = await Promise.all([ofProcess.metrics(), registry.metrics()]);
+      return texts.map(text => text.replace(/# EOF\n$/, '')).join('');
+    },
     /** @param collect sets a counter that counts elsewhere, at each scrape. */
     counter: <T extends string>(name: MetricName, labelNames: T[] = [], collect?: (this: Counter<T>) => void) =>
       new Counter({ ...common(name), labelNames, ...(collect && { collect }) }),
@@ -55,30 +85,5 @@ export function createMetrics() {
       }),
   };
   metrics.gauge('gateway_build_info', ['version', 'node']).set({ version, node: process.version }, 1);
-  const maxDelay = 'nodejs_eventloop_lag_max_seconds';
-  registry.removeSingleMetric(maxDelay);
-  metrics.readGauge(maxDelay, createMaxDelay());
   return metrics;
-}
-
-const delayWindowMs = 60_000;
-
-/**
- * Measures the longest delay of the event loop in the last one to two minutes, however often the metrics are read. That of prom-client starts again with
- * each read, so one reader would hide a delay from the others.
- */
-function createMaxDelay(): () => number {
-  const delays = monitorEventLoopDelay();
-  delays.enable();
-  let maxBefore = 0;
-  let startedAt = performance.now();
-  return () => {
-    const max = Math.max(maxBefore, delays.max) / 1e9;
-    if (performance.now() - startedAt >= delayWindowMs) {
-      maxBefore = delays.max;
-      delays.reset();
-      startedAt = performance.now();
-    }
-    return max;
-  };
 }

@@ -149,7 +149,6 @@ function answerWithStream(
   const identity = authentication.authenticate(authentication.handshakeOf(request));
   const state = stateOf(request.raw);
   state.countAsStream?.(state);
-  const disconnect = subscriptions.enter(identity);
   reply.headers({
     'content-type': format.contentType,
     'cache-control': 'no-store, no-transform',
@@ -160,17 +159,14 @@ function answerWithStream(
   });
   reply.hijack();
   // The client has hung up meanwhile.
-  if (reply.raw.destroyed) {
-    disconnect();
-    return;
-  }
+  if (reply.raw.destroyed) return;
   state.release();
   const { operation: operationInfo } = state;
   operationInfo.transport = format.transport;
   // The hooks of the server have set CORS and security headers, as for any other response.
   state.copyHeaders();
   reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
-  const stream = createHttpStream(reply.raw, format, subscriptions, identity, operationInfo, disconnect);
+  const stream = createHttpStream(reply.raw, format, subscriptions, identity, operationInfo);
   subscriptions.open.add(stream);
   state.whenClosed(() => {
     subscriptions.open.delete(stream);
@@ -190,7 +186,6 @@ function createHttpStream(
   subscriptions: Subscriptions,
   identity: Identity,
   operationInfo: OperationInfo,
-  disconnect: () => void,
 ) {
   let isOver = false;
   const outlet: Outlet = {
@@ -231,7 +226,6 @@ function createHttpStream(
     if (isOver) return;
     isOver = true;
     operation.stop();
-    disconnect();
     response.end();
   }
 

@@ -1,8 +1,7 @@
-// What all transports of subscriptions share: the count of connections, and the executions that equal subscriptions join.
+// What all transports of subscriptions share: the open connections, and the executions that equal subscriptions join.
 import { createHash } from 'node:crypto';
-import type { Scope } from '../auth/credentials.js';
 import type { Components } from '../context.js';
-import { BadUserInput, RateLimited } from '../errors.js';
+import { BadUserInput } from '../errors.js';
 import type { OperationRequest } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
@@ -17,11 +16,6 @@ import { createSharedExecution, type Listener, type SharedExecution } from './sh
 
 /** How much one client may have open at a time, and how long it may take, in milliseconds; unless a test sets others. */
 export const defaultBounds = {
-  /**
-   * Connections that one credential may hold at a time in one process, over all transports. The API key of an application may have many users behind it,
-   * each with a connection.
-   */
-  connections: 20_000,
   /** Operations that may run or wait on one connection at a time. */
   operations: 100,
   /** Queries and mutations that are executed for one connection at a time. */
@@ -65,23 +59,9 @@ export class Subscriptions {
   isDraining = false;
   readonly open = new Set<OpenConnection>();
   readonly #executions = new Map<string, SharedExecution>();
-  readonly #connections = new Map<Scope, number>();
 
   constructor(deps: SubscriptionsDeps) {
     this.deps = deps;
-  }
-
-  /** Counts a connection. Returns a function that ends the count, to be called once. @throws RateLimited if the credential has too many. */
-  enter({ scope }: Identity): () => void {
-    const connections = this.#connections;
-    const count = connections.get(scope) ?? 0;
-    if (count >= this.deps.bounds.connections) throw new RateLimited('Too many connections with this credential');
-    connections.set(scope, count + 1);
-    return () => {
-      const left = (connections.get(scope) ?? 0) - 1;
-      if (left > 0) connections.set(scope, left);
-      else connections.delete(scope);
-    };
   }
 
   /**

@@ -46,7 +46,6 @@ export class WebSocketConnection implements OperationHost, Outlet {
   readonly #executions: Bulkhead;
   /** Undefined until the client is acknowledged. */
   #identity: Identity | undefined;
-  #leave: (() => void) | undefined;
   #idleSince = performance.now();
 
   /** @param telemetry has the id of the upgrade request; operations are numbered below it, such as `id/1`. */
@@ -126,7 +125,6 @@ export class WebSocketConnection implements OperationHost, Outlet {
     clearTimeout(this.#initTimer);
     const { authentication, budget } = this.#subscriptions.deps;
     const identity = authentication.authenticate(this.#handshake, rawCredentialsIn(params));
-    this.#leave = this.#subscriptions.enter(identity);
     this.#app = clientAppOf(params) ?? this.#app;
     this.buffer.chargeTo(budget.claim(identity));
     // After the messages that came together with this one: they come too early.
@@ -245,7 +243,6 @@ export class WebSocketConnection implements OperationHost, Outlet {
     if (this.isClosed) return;
     this.isClosed = true;
     clearTimeout(this.#initTimer);
-    this.#leave?.();
     this.buffer.release();
     this.input.release();
     for (const operation of this.#running.values()) operation.stop();

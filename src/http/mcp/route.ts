@@ -167,10 +167,8 @@ function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch) 
     const answer = await execute(tool, variables, state.operation, identity, signal);
     const jobs = answer.errors === undefined ? progress.startedBy(tool, variables) : undefined;
     if (jobs === undefined || onProgress === undefined) return answer;
-    let disconnect: () => void;
     try {
       state.countAsStream?.(state);
-      disconnect = subscriptions.enter(identity);
     } catch {
       // The client has too many connections. What the call has done must not be lost for its progress.
       return answer;
@@ -188,7 +186,6 @@ function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch) 
       onProgress(job.finished ? 1 : Math.min(job.overallProgress ?? 0, maxBeforeEnd), messageOf(job));
     });
     subscriptions.open.delete(stream);
-    disconnect();
     return { ...answer, ...(last && { progress: last }) };
   };
 }

@@ -25,7 +25,7 @@ export interface OperationHost {
 
 const maxWaiting = 1_000;
 const maxWaitingBytes = 1024 * 1024;
-/** In bytes: what an operation takes in memory while it listens, without its id. */
+/** In bytes: what an operation takes in memory while it listens, without its id and what waits. */
 const listenerBytes = 1_200;
 
 /**
@@ -46,7 +46,7 @@ export class RunningOperation implements Listener {
   /** The end of the subscription, which comes after what waits. */
   #end: { readonly errors: string | undefined } | undefined;
   #executedAt: number | undefined;
-  /** Counts what the client has sent for it, and its document, until it listens: then itself, since what it listens to is counted once for all listeners. */
+  /** Counts what the client has sent for it, and its document; once it listens, itself and what waits: what it listens to is counted for all listeners. */
   readonly #claim: Claim;
   #onRoom: (() => void) | undefined;
 
@@ -208,6 +208,6 @@ export class RunningOperation implements Listener {
   #count(by: number): boolean {
     this.#waitingBytes += by;
     if (by < 0) this.#onRoom?.();
-    return this.#host.buffer.queue(by);
+    return this.#claim.force(listenerBytes + bytesOfValue(this.id) + this.#waitingBytes);
   }
 }

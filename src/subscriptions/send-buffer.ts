@@ -24,11 +24,10 @@ export interface Outlet {
   destroy(): void;
 }
 
-/** Sends to one client, and counts what waits for it, or was sent and not yet taken, against the memory budget. */
+/** Sends to one client, and counts what was sent and not yet taken against the memory budget. */
 export class SendBuffer {
   readonly #outlet: Outlet;
   #claim: Claim;
-  #waitingBytes = 0;
   #isReleased = false;
   /** Callbacks that wait until the client has taken something; made when the first one has to wait. */
   #waiting: Set<() => void> | undefined;
@@ -63,12 +62,6 @@ export class SendBuffer {
     }
   }
 
-  /** Counts bytes that wait to be sent, or no longer do (`by` below 0). Returns whether the memory budget has room for them. */
-  queue(by: number): boolean {
-    this.#waitingBytes += by;
-    return this.#count();
-  }
-
   chargeTo(claim: Claim): void {
     this.#claim.release();
     this.#claim = claim;
@@ -87,7 +80,7 @@ export class SendBuffer {
   };
 
   #count(): boolean {
-    return this.#claim.force((this.isSlow ? this.#outlet.unsent() : 0) + this.#waitingBytes);
+    return this.#claim.force(this.isSlow ? this.#outlet.unsent() : 0);
   }
 
   #wake(): void {

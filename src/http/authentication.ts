@@ -86,23 +86,6 @@ function createCookieRules(isLocal: (request: IncomingMessage) => boolean) {
   return { cookieOf, setCookieText };
 }
 
-function explicitOf(request: IncomingMessage): Credential | BadUserInput | undefined {
-  try {
-    return explicitCredential(rawCredentialsOf(request));
-  } catch (error) {
-    if (error instanceof BadUserInput) return error;
-    throw error;
-  }
-}
-
-function sessionOf(sessions: Sessions, cookie: string | undefined) {
-  if (cookie === undefined) return undefined;
-  return sessions.open(cookie).catch(error => {
-    if (error instanceof Unauthenticated) return error;
-    throw error;
-  });
-}
-
 /** Computed once for a connection, as long as its credential is the same. */
 function scopeFor(
   scopeOf: AuthenticationDeps['scopeOf'],
@@ -114,6 +97,11 @@ function scopeFor(
   const scope = scopeOf(credential);
   if (connection !== undefined) connection.lastScope = { credential, scope };
   return scope;
+}
+
+function keepRefusal(state: RequestState, error: unknown): void {
+  if (!(error instanceof BadUserInput || error instanceof Forbidden || error instanceof Unauthenticated)) throw error;
+  state.credential = error;
 }
 
 /** The only place that reads credentials from HTTP requests. An explicit one outranks the cookie, which browsers send by themselves. */
@@ -129,10 +117,19 @@ export function createAuthentication(deps: AuthenticationDeps) {
   /** Not under another host name: a page of any name can send a GET, too, which has no `Origin`. */
   const fallbackFor = (request: IncomingMessage) => (isLocal(request) ? fallback : undefined);
 
-  function found(state: RequestState, credential: RequestState['credential']): void {
-    state.credential = credential;
-    if (credential !== undefined && !(credential instanceof Error))
-      state.scope = scopeFor(scopeOf, clientConnectionOf(state.request.socket), credential);
+  /** @throws BadUserInput, Forbidden, Unauthenticated for one that is not valid. */
+  function credentialOf(state: RequestState): MaybePromise<Credential | undefined> {
+    const { request } = state;
+    if (isGuarded && !isTrusted(request)) throw new Forbidden(originMessage);
+    const explicit = explicitCredential(rawCredentialsOf(request));
+    if (explicit !== undefined) return explicit;
+    const cookie = cookieOf(request);
+    if (cookie === undefined) return fallbackFor(request);
+    return sessions.open(cookie).then(({ credential, renewed }) => {
+      // It was sealed under an older secret.
+      if (renewed !== undefined) state.setHeader('set-cookie', setCookieText(request, renewed.value, renewed.maxAge));
+      return credential;
+    });
   }
 
   /** Copies from a request what its connection needs later, so that the connection does not hold the request. */
@@ -147,19 +144,16 @@ export function createAuthentication(deps: AuthenticationDeps) {
   return {
     /** Finds the credential of a request and its scope. At once, except where a cookie has to be opened. */
     findCredential(state: RequestState): MaybePromise<void> {
-      const { request } = state;
-      if (isGuarded && !isTrusted(request)) return found(state, new Forbidden(originMessage));
-      const explicit = explicitOf(request);
-      if (explicit !== undefined) return found(state, explicit);
-      return andThen(sessionOf(sessions, cookieOf(request)), opened => {
-        if (opened instanceof Unauthenticated) return found(state, opened);
-        if (opened?.renewed !== undefined) {
-          // It was sealed under an older secret.
-          const { value, maxAge } = opened.renewed;
-          state.setHeader('set-cookie', setCookieText(request, value, maxAge));
-        }
-        found(state, opened?.credential ?? fallbackFor(request));
-      });
+      try {
+        const found = andThen(credentialOf(state), credential => {
+          state.credential = credential;
+          if (credential !== undefined)
+            state.scope = scopeFor(scopeOf, clientConnectionOf(state.request.socket), credential);
+        });
+        return found instanceof Promise ? found.catch(error => keepRefusal(state, error)) : found;
+      } catch (error) {
+        keepRefusal(state, error);
+      }
     },
 
     /**
@@ -206,16 +200,10 @@ export function createAuthentication(deps: AuthenticationDeps) {
     authenticate(handshake: ReturnType<typeof handshakeOf>, more: RawCredentials = {}): Identity {
       const { rawCredentials, credential, address, connection, trusted } = handshake;
       if (!trusted) throw new Forbidden(originMessage);
-      const identityOf = (found: Credential) => ({
-        credential: found,
-        scope: scopeFor(scopeOf, connection, found),
-        address,
-      });
-      const explicit = explicitCredential({ ...rawCredentials, ...more });
-      if (explicit !== undefined) return identityOf(explicit);
-      if (credential instanceof Error) throw credential;
-      if (credential === undefined) throw new Unauthenticated();
-      return identityOf(credential);
+      const found = explicitCredential({ ...rawCredentials, ...more }) ?? credential;
+      if (found instanceof Error) throw found;
+      if (found === undefined) throw new Unauthenticated();
+      return { credential: found, scope: scopeFor(scopeOf, connection, found), address };
     },
   };
 }

@@ -41,18 +41,16 @@ function createSender(budget: MemoryBudget) {
   /** Responses that are being sent: each is in memory once, however many clients it is sent to. */
   const sendings = new SharedClaims();
 
-  /** Counts the bytes until they are sent. @throws Overloaded, RateLimited */
-  function claimMemory(cached: CachedResponse, state: RequestState): void {
-    if (cached.length < countThreshold) return;
-    const { letGo } = sendings.hold(cached, () => {
-      const claim = budget.claim(state);
-      claim.reserveResponse(cached.length);
-      return claim;
-    });
-    state.whenClosed(letGo);
-  }
-
-  function write(cached: CachedResponse, state: RequestState): MaybePromise<true> {
+  /** @throws Overloaded, RateLimited */
+  function send(cached: CachedResponse, state: RequestState): MaybePromise<true> {
+    if (cached.length >= countThreshold) {
+      const { letGo } = sendings.hold(cached, () => {
+        const claim = budget.claim(state);
+        claim.reserveResponse(cached.length);
+        return claim;
+      });
+      state.whenClosed(letGo);
+    }
     return andThen(represent(cached, state.request.headers), ({ status, headers, body }): true => {
       const { response } = state;
       headers.push(...state.headers);
@@ -66,17 +64,14 @@ function createSender(budget: MemoryBudget) {
   }
 
   return {
-    sendOwn(own: CachedResponse, state: RequestState): MaybePromise<true> {
-      claimMemory(own, state);
-      return write(own, state);
-    },
+    send,
 
     /** Sends the response of an earlier request, or of an equal one: without an execution, only the response says what the operation is. */
     sendCached(cached: CachedResponse, state: RequestState): MaybePromise<true> {
-      claimMemory(cached, state);
+      const sent = send(cached, state);
       const { operation: name, outcome, untrusted, deprecated, documentId } = cached;
       Object.assign(state.operation, { name, type: 'query', outcome, untrusted, deprecated, documentId });
-      return write(cached, state);
+      return sent;
     },
   };
 }
@@ -87,7 +82,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
   /** It changes with each purge of the scope, too. */
   const versionOf = (scope: Scope) => version.current + generations.epochOf(scope);
   const inFlight = new Map<ScopedKey, ResponseInFlight>();
-  const { sendOwn, sendCached } = createSender(budget);
+  const { send, sendCached } = createSender(budget);
 
   /** Returns whether it sent a response: a cached one, or that of an equal request. If not, equal requests may wait for this one. */
   function respond(scope: Scope, state: RequestState, body: Buffer | undefined): MaybePromise<boolean> {
@@ -162,10 +157,10 @@ export function createResponseCache(deps: ResponseCacheDeps) {
       const cached = toCached(reply, bytes, metadata, keepUntil);
       if (cached.keptMs > 0) store.put(started.key, cached);
       started.settle(cached);
-      // From now on `claimMemory` counts it.
+      // From now on `send` counts it.
       metadata.claim?.release();
       // Not hijacked before: until then, Fastify sends the error.
-      return andThen(sendOwn(cached, state), () => reply.hijack());
+      return andThen(send(cached, state), () => reply.hijack());
     },
   };
 }

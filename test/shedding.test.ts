@@ -242,14 +242,6 @@ describe('the limit of operations at once', () => {
     expect(limit.isOverShare('client 0')).toBe(false);
   });
 
-  test('an operation ends once', () => {
-    const [end] = begin('a', 1);
-    end?.();
-    end?.();
-    jest.advanceTimersByTime(0);
-    expect(limit.running).toBe(0);
-  });
-
   test('what ends at once still counts until the turn of the event loop is over', () => {
     for (let operation = 0; operation < 256; operation += 1) limit.begin('a')?.();
     expect(limit.begin('a')).toBeUndefined();

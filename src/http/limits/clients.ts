@@ -1,5 +1,6 @@
 // The clients that use this gateway most, and those that an operator blocks or slows for a time, in the whole fleet.
 import type { ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { type AcceptedScopes, holderOf, plainEmail, type Scope } from '../../auth/credentials.js';
@@ -161,9 +162,9 @@ function createNames({ teams, acceptedScopes, budget }: ClientsDeps) {
       requests.set(owner, (requests.get(owner) ?? 0) + 1, { noUpdateTTL: true });
     },
 
-    /** @param owner of memory or calls: a scope or a network. */
+    /** @param owner of memory or calls: a scope, which has no dot, or a network. */
     ofOwner: (owner: string): readonly Name[] =>
-      named.get(owner as Scope) ?? (network.test(owner) ? [namedNetwork(owner)] : []),
+      named.get(owner as Scope) ?? (owner.includes('.') ? [namedNetwork(owner)] : []),
   };
 }
 
@@ -289,14 +290,10 @@ const shownRestriction = (id: string, { until, ...rest }: Restriction) => ({
   until: iso(until),
 });
 
-const byte = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
-/** What `networkOf` makes of an address. */
-const network = new RegExp(`^${byte}(?:\\.${byte}){3}(?:(?:\\.${byte}){4})?$`);
-
 /** A client's name in the one spelling of this file; undefined if it is not valid. */
 function validId(name: string): string | undefined {
   const [, kind, text = ''] = /^(key|member|team|address):([^\p{C}]{1,320})$/u.exec(name) ?? [];
   if (kind === 'key') return /^sha256:[0-9a-f]{64}$/.test(text) ? name : undefined;
-  if (kind === 'address') return network.test(networkOf(text)) ? `address:${networkOf(text)}` : undefined;
+  if (kind === 'address') return isIP(text) === 0 ? undefined : `address:${networkOf(text)}`;
   return kind === 'member' ? memberId(text) : kind && name;
 }

@@ -42,16 +42,13 @@ export class FairCount {
     return own > (2 * this.running) / Math.max(this.#runningOf.size, 8);
   }
 
-  /** @returns what ends it, which may be called again; undefined where it is refused. */
+  /** @returns what ends it, to be called once; undefined where it is refused. */
   begin(client: string, limit: number): (() => void) | undefined {
     const isBeyond = this.running >= limit;
     if (isBeyond && !this.mayExceed(client, limit)) return undefined;
     if (isBeyond) this.#beyond += 1;
     this.#change(client, 1);
-    let hasEnded = false;
     return () => {
-      if (hasEnded) return;
-      hasEnded = true;
       if (isBeyond) this.#beyond -= 1;
       this.#change(client, -1);
     };
@@ -88,7 +85,7 @@ export function createConcurrencyLimit(
   return {
     /**
      * Begins an operation of a client: a scope, or a network where the service has not accepted the credential yet.
-     * @returns the function that ends the operation, which may be called again; undefined where it is refused.
+     * @returns the function that ends the operation, to be called once; undefined where it is refused.
      */
     begin(client: string): (() => void) | undefined {
       const end = operations.begin(client, limit);

@@ -16,6 +16,7 @@ import { registerGraphql } from './http/graphql/apollo.js';
 import { createClients } from './http/limits/clients.js';
 import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/concurrency-limit.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
+import { createErrorMask } from './http/mask-error.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { registerMcp } from './http/mcp/route.js';
 import { type Readiness, registerMonitoring, withReadiness } from './http/monitoring/readiness.js';
@@ -58,6 +59,7 @@ function createPipeline(deps: ServerDeps, sdl: string) {
     ...deps,
     ...components,
     introspection,
+    mask: createErrorMask(introspection, log),
     explains: config.explain ?? false,
     deadlineMs: config.upstream.timeoutMs * callsInARow,
     concurrency: createConcurrencyLimit(config.loadShedding),

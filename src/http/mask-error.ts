@@ -1,5 +1,6 @@
 // What a client may see of an error.
 import { unwrapResolverError } from '@apollo/server/errors';
+import type { FastifyBaseLogger } from 'fastify';
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { Abandoned, GatewayError } from '../errors.js';
 import { withoutValue } from '../graphql/argument-errors.js';
@@ -16,33 +17,35 @@ export const documentErrors: ReadonlySet<string> = new Set([
 /** Codes of errors from before the execution. Their messages describe only the request. */
 const requestErrors: ReadonlySet<string> = new Set([...documentErrors, 'BAD_REQUEST', 'PERSISTED_QUERY_NOT_FOUND']);
 
+export type ErrorMask = ReturnType<typeof createErrorMask>;
+
 /**
  * Every error that a client sees on any transport passes this function. The gateway's own errors show their message and code, and GraphQL's
- * errors their message. Any other error shows only that it happened.
+ * errors their message. Any other error shows only that it happened, and is logged.
  * @param introspection whether messages may suggest names of the schema.
- * @param report called with each error that the client does not see.
  */
-export function maskError(
-  formatted: GraphQLFormattedError,
-  error: unknown,
-  introspection: boolean,
-  report: (error: unknown) => void,
-): GraphQLFormattedError {
-  const { locations, path } = formatted;
-  const place = { ...(locations && { locations }), ...(path && { path }) };
-  const cause = causeOf(error);
-  if (cause instanceof GatewayError) return { message: cause.message, ...place, extensions: cause.extensions };
+export const createErrorMask =
+  (introspection: boolean, log: Pick<FastifyBaseLogger, 'error'>) =>
+  (
+    error: GraphQLError,
+    requestId?: string,
+    formatted: GraphQLFormattedError = error.toJSON(),
+  ): GraphQLFormattedError => {
+    const { locations, path } = formatted;
+    const place = { ...(locations && { locations }), ...(path && { path }) };
+    const cause = causeOf(error);
+    if (cause instanceof GatewayError) return { message: cause.message, ...place, extensions: cause.extensions };
 
-  const known = withoutValue(formatted.message);
-  const message = introspection ? known : known.replace(/ Did you mean .*\?$/s, '');
-  const code = formatted.extensions?.code;
-  if (cause instanceof GraphQLError && typeof code === 'string' && requestErrors.has(code)) {
-    const { argument } = formatted.extensions ?? {};
-    return { message, ...place, extensions: { code, ...(argument !== undefined && { argument }) } };
-  }
-  if (!(cause instanceof Abandoned)) report(cause);
-  return { message: 'Internal server error', ...place, extensions: { code: 'INTERNAL_SERVER_ERROR' } };
-}
+    const known = withoutValue(formatted.message);
+    const message = introspection ? known : known.replace(/ Did you mean .*\?$/s, '');
+    const code = formatted.extensions?.code;
+    if (cause instanceof GraphQLError && typeof code === 'string' && requestErrors.has(code)) {
+      const { argument } = formatted.extensions ?? {};
+      return { message, ...place, extensions: { code, ...(argument !== undefined && { argument }) } };
+    }
+    if (!(cause instanceof Abandoned)) log.error({ err: cause, requestId }, 'Unexpected');
+    return { message: 'Internal server error', ...place, extensions: { code: 'INTERNAL_SERVER_ERROR' } };
+  };
 
 /** The error that a resolver threw, or that ended the whole request. */
 export function causeOf(error: unknown): unknown {

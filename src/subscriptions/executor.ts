@@ -2,7 +2,6 @@
 import {
   createSourceEventStream,
   type DocumentNode,
-  type GraphQLError,
   type GraphQLFormattedError,
   type OperationTypeNode,
 } from 'graphql';
@@ -15,7 +14,7 @@ import { type OperationRequest, RefusedOperation } from '../graphql/limits/docum
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import { type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
-import { causeOf, errorsIn, maskError } from '../http/mask-error.js';
+import { causeOf, errorsIn } from '../http/mask-error.js';
 import { bytesOfValue, type Claim, type MemoryBudget, SharedClaims } from '../lib/memory-budget.js';
 import { sharedRun, takeTurn } from '../lib/run.js';
 import { newOperationInfo, type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
@@ -30,13 +29,8 @@ export interface Operation extends Pick<OperationRequest, 'operationName' | 'var
 }
 
 export interface ExecutorDeps
-  extends Pick<
-    GraphqlRouteDeps,
-    'schema' | 'components' | 'executePlanned' | 'deadlineMs' | 'introspection' | 'budget'
-  > {
+  extends Pick<GraphqlRouteDeps, 'schema' | 'components' | 'executePlanned' | 'deadlineMs' | 'mask' | 'budget'> {
   readonly requestAdmission: Pick<RequestAdmission, 'beginOperation'>;
-  /** Receives errors that clients do not see. */
-  readonly report: (error: unknown, requestId?: string) => void;
 }
 
 interface Outcome {
@@ -83,49 +77,41 @@ function createHeldClaims(budget: MemoryBudget) {
   };
 }
 
-/** Executes one operation, or one event of a subscription, and shows its errors as a client may see them. */
-function createExecution(deps: ExecutorDeps) {
-  const mask = (error: GraphQLError, requestId?: string): GraphQLFormattedError =>
-    maskError(error.toJSON(), error, deps.introspection, cause => deps.report(cause, requestId));
-
-  /** Stops waiting for the service at the deadline, or when the signal aborts. */
-  async function execute(
-    { document, operationName, variables }: Operation,
-    identity: Identity,
-    signal: AbortSignal,
-    metadata: ResponseMetadata,
-    event?: Pick<ExecutionInput, 'rootValue' | 'turn'>,
-  ): Promise<Outcome> {
-    const { components, deadlineMs } = deps;
-    const controller = new AbortController();
-    const abort = () => controller.abort(signal.reason);
-    const timer = startDeadline(controller, deadlineMs);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
-    try {
-      const { data = null, errors } = await executeOperation(deps, {
-        ...event,
-        document,
-        operationName,
-        variables: variables ?? undefined,
-        context: new Context(components, requestIdentityOf(identity), controller, metadata),
-        client: components.acceptedScopes.turnOf(identity.scope),
-      });
-      const masked = errors?.map(error => mask(error, metadata.operation.id));
-      const extensions = responseExtensions(metadata);
-      return { data, ...(masked && { errors: masked }), ...(extensions && { extensions }) };
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
-    }
+/** Executes one operation, or one event of a subscription. Stops waiting for the service at the deadline, or when the signal aborts. */
+async function execute(
+  deps: ExecutorDeps,
+  { document, operationName, variables }: Operation,
+  identity: Identity,
+  signal: AbortSignal,
+  metadata: ResponseMetadata,
+  event?: Pick<ExecutionInput, 'rootValue' | 'turn'>,
+): Promise<Outcome> {
+  const { components, deadlineMs, mask } = deps;
+  const controller = new AbortController();
+  const abort = () => controller.abort(signal.reason);
+  const timer = startDeadline(controller, deadlineMs);
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    const { data = null, errors } = await executeOperation(deps, {
+      ...event,
+      document,
+      operationName,
+      variables: variables ?? undefined,
+      context: new Context(components, requestIdentityOf(identity), controller, metadata),
+      client: components.acceptedScopes.turnOf(identity.scope),
+    });
+    const masked = errors?.map(error => mask(error, metadata.operation.id));
+    const extensions = responseExtensions(metadata);
+    return { data, ...(masked && { errors: masked }), ...(extensions && { extensions }) };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
   }
-
-  return { mask, execute };
 }
 
 /** Executes operations by the rules of the GraphQL route: the same masking, response metadata and deadline. */
 export function createExecutor(deps: ExecutorDeps) {
-  const { mask, execute } = createExecution(deps);
   const claims = createHeldClaims(deps.budget);
   return {
     /** Executes a query or a mutation that was checked. @throws Overloaded */
@@ -140,7 +126,7 @@ export function createExecutor(deps: ExecutorDeps) {
       const end = deps.requestAdmission.beginOperation(identity);
       try {
         const metadata = new ResponseMetadata(operationInfo, claim, operation.reports);
-        const outcome = await execute(operation, identity, signal, metadata);
+        const outcome = await execute(deps, operation, identity, signal, metadata);
         operationInfo.outcome = outcomeOfErrors(outcome.errors);
         return outcome;
       } finally {
@@ -177,11 +163,11 @@ export function createExecutor(deps: ExecutorDeps) {
       // Most likely, the service has accepted the credential since the subscription began.
       claims.moveToOwner(operation);
       const metadata = new ResponseMetadata(newOperationInfo(), claim);
-      return execute(operation, identity, signal, metadata, { rootValue, turn });
+      return execute(deps, operation, identity, signal, metadata, { rootValue, turn });
     },
 
     failure(error: unknown, requestId?: string): Failure {
-      const errors = errorsIn(error).map(each => mask(each, requestId));
+      const errors = errorsIn(error).map(each => deps.mask(each, requestId));
       const cause = causeOf(error);
       const outcome = cause instanceof GatewayError ? cause.outcome : outcomeOfErrors(errors);
       return { errors: JSON.stringify(errors), outcome };

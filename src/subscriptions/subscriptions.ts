@@ -32,15 +32,16 @@ export type SubscriptionBounds = Readonly<typeof defaultBounds>;
 
 /** What the transports are made with. Tests may set other bounds. */
 export interface SubscriptionOptions
-  extends Omit<ExecutorDeps, 'report'>,
-    Pick<GraphqlRouteDeps, 'authentication' | 'documentChecks' | 'explains'> {
+  extends ExecutorDeps,
+    Pick<GraphqlRouteDeps, 'authentication' | 'documentChecks' | 'explains'>,
+    Pick<Components, 'telemetry' | 'acceptedScopes'> {
   readonly requestAdmission: Pick<RequestAdmission, 'countOperation' | 'beginOperation' | 'admitUpgrade'>;
   readonly requestTelemetry: RequestTelemetry;
   readonly connections: Pick<Connections, 'takeUpgrades'>;
   readonly bounds?: Partial<SubscriptionBounds> | undefined;
 }
 
-interface SubscriptionsDeps extends SubscriptionOptions, Pick<Components, 'telemetry' | 'acceptedScopes'> {
+interface SubscriptionsDeps extends SubscriptionOptions {
   readonly executor: Executor;
   readonly bounds: SubscriptionBounds;
 }

@@ -10,12 +10,7 @@ import { registerWebsocket } from './websocket.js';
 /** GraphQL over WebSocket and multipart responses at `/graphql`, and Server-Sent Events at `/graphql/stream`. Returns what all of them share. */
 export function registerSubscriptions(app: FastifyInstance, options: SubscriptionOptions): Subscriptions {
   const bounds = { ...defaultBounds, ...options.bounds };
-  const executor = createExecutor({
-    ...options,
-    report: (error, requestId) => app.log.error({ err: error, requestId }, 'Unexpected'),
-  });
-  const { telemetry, acceptedScopes } = options.components;
-  const subscriptions = new Subscriptions({ ...options, executor, bounds, telemetry, acceptedScopes });
+  const subscriptions = new Subscriptions({ ...options, executor: createExecutor(options), bounds });
   registerSse(app, subscriptions);
   registerMultipart(app, subscriptions);
   registerWebsocket(app, subscriptions);

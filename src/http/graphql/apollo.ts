@@ -17,7 +17,7 @@ import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import { outcomeOfErrors } from '../../observability/operation-info.js';
 import { ResponseMetadata, requestedReports, responseExtensions } from '../../observability/response-metadata.js';
 import type { Authentication } from '../authentication.js';
-import { causeOf, errorsIn, maskError } from '../mask-error.js';
+import { causeOf, type ErrorMask, errorsIn } from '../mask-error.js';
 import { type RequestState, stateOf } from '../request-state.js';
 import { type ResponseCache, sendParts } from '../response-cache/response-cache.js';
 import { acceptsParts, withoutParts } from '../web-safety.js';
@@ -36,15 +36,12 @@ export interface GraphqlRouteDeps {
   /** Undefined: graphql-js executes everything. */
   readonly executePlanned: PlanExecutor | undefined;
   readonly budget: MemoryBudget;
-  /** Whether clients may introspect the schema, and errors may name parts of it. */
-  readonly introspection: boolean;
+  readonly mask: ErrorMask;
 }
 
 /** GraphQL over HTTP at `/graphql`: POST, and GET for queries. */
 export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDeps): Promise<void> {
-  const { schema, components, authentication, documentChecks, budget, responseCache } = deps;
-  const format = (formatted: GraphQLFormattedError, error: unknown, requestId?: string) =>
-    maskError(formatted, error, deps.introspection, cause => app.log.error({ err: cause, requestId }, 'Unexpected'));
+  const { schema, components, authentication, documentChecks, budget, responseCache, mask } = deps;
   const apollo = new ApolloServer<Context>({
     schema,
     // Where introspection is off, `documentChecks` forbids it.
@@ -60,7 +57,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
     stopOnTerminationSignals: false,
     logger: app.log,
     formatError(formatted, error) {
-      const masked = format(formatted, error);
+      const masked = mask(error as GraphQLError, undefined, formatted);
       return masked.message.includes('Cross-Site Request Forgery') ? { ...masked, message: forgeryMessage } : masked;
     },
     plugins: [
@@ -68,7 +65,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       ApolloServerPluginCacheControlDisabled(),
       ApolloServerPluginInlineTraceDisabled(),
       ApolloServerPluginUsageReportingDisabled(),
-      createApolloPlugin(deps, format),
+      createApolloPlugin(deps),
     ],
   });
   await apollo.start();
@@ -139,16 +136,14 @@ function complete(result: FormattedResult, metadata: ResponseMetadata): void {
 const emptyDocument: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
 
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
-function createApolloPlugin(
-  { schema, components, documentChecks, executePlanned }: GraphqlRouteDeps,
-  format: (formatted: GraphQLFormattedError, error: unknown, requestId: string) => GraphQLFormattedError,
-): ApolloServerPlugin<Context> {
+function createApolloPlugin(deps: GraphqlRouteDeps): ApolloServerPlugin<Context> {
+  const { schema, components, documentChecks, executePlanned, mask } = deps;
   const formatAll = (errors: readonly GraphQLError[], { metadata, identity }: Context) =>
     errors.map(error => {
       const cause = causeOf(error);
       // The service would refuse the credential in the session's cookie again each time.
       if (cause instanceof Unauthenticated && cause.upstream !== undefined) identity.session.expire();
-      return format(error.toJSON(), error, metadata.operation.id);
+      return mask(error, metadata.operation.id);
     });
   return {
     async requestDidStart() {

@@ -115,12 +115,6 @@ export class RequestState {
     if (this.isStream) this.flight = undefined;
   }
 
-  /** Lets go of the body, whose operation has been read. */
-  dropBody(): void {
-    this.body = undefined;
-    this.bodyClaim?.release();
-  }
-
   /** Calls `work` once the response has ended or its client has gone; at once if that was before. */
   whenClosed(work: () => void): void {
     if (this.#isClosed) work();

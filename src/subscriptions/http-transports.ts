@@ -175,7 +175,8 @@ function answerWithStream(
   void stream.run(async claim => {
     const operation = await read(operationInfo, claim);
     request.body = undefined;
-    state.dropBody();
+    state.body = undefined;
+    state.bodyClaim?.release();
     return operation;
   });
 }

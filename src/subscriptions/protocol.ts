@@ -1,4 +1,5 @@
 // The messages and close codes of graphql-transport-ws.
+import { CloseCode } from 'graphql-ws';
 import { z } from 'zod';
 import type { RawCredentials } from '../auth/credentials.js';
 import {
@@ -13,8 +14,6 @@ import {
 import { checkedJson } from '../graphql/limits/bounds.js';
 import { members, operationRequest } from '../graphql/limits/documents.js';
 import { ownStrings } from '../lib/json.js';
-
-export const protocol = 'graphql-transport-ws';
 
 /** The text around a result in `next`. */
 export const nextFrame = (id: string): readonly [before: string, after: string] => [
@@ -78,35 +77,27 @@ export function rawCredentialsIn(payload: Record<string, unknown>): RawCredentia
   return found;
 }
 
-/** Close codes of graphql-transport-ws, and those of WebSocket (RFC 6455, and 1013 of IANA's registry) that we use. */
+/** Close codes of WebSocket (RFC 6455, and 1013 of IANA's registry) that we use besides those of graphql-transport-ws. */
 export const closeCodes = {
   goingAway: 1001,
   messageTooBig: 1009,
   /** What passes by itself. After 4429 and 4500, graphql-ws does not connect again, whatever its options say. */
   tryAgainLater: 1013,
-  internalError: 4500,
-  badRequest: 4400,
-  unauthorized: 4401,
-  forbidden: 4403,
-  subprotocolNotAcceptable: 4406,
-  initialisationTimeout: 4408,
-  subscriberExists: 4409,
-  tooMany: 4429,
 } as const;
 
 /** The close code and the reason for an error. The reason begins with the error's own code, such as `FORBIDDEN`. */
 export function closeFor(error: unknown): [code: number, reason: string] {
   if (!(error instanceof GatewayError))
-    return [closeCodes.internalError, 'INTERNAL_SERVER_ERROR: Internal server error'];
+    return [CloseCode.InternalServerError, 'INTERNAL_SERVER_ERROR: Internal server error'];
   return [closeCodeOf(error), `${error.code}: ${error.message}`];
 }
 
 function closeCodeOf(error: GatewayError): number {
-  if (error instanceof BadUserInput) return closeCodes.badRequest;
-  if (error instanceof Unauthenticated) return closeCodes.unauthorized;
-  if (error instanceof Forbidden) return closeCodes.forbidden;
+  if (error instanceof BadUserInput) return CloseCode.BadRequest;
+  if (error instanceof Unauthenticated) return CloseCode.Unauthorized;
+  if (error instanceof Forbidden) return CloseCode.Forbidden;
   if (error instanceof RateLimited || error instanceof Overloaded) return closeCodes.tryAgainLater;
-  return closeCodes.internalError;
+  return CloseCode.InternalServerError;
 }
 
 /** Cuts a reason to what a close frame can hold: 123 bytes (RFC 6455, 5.5.1). */

@@ -1,5 +1,6 @@
 // One WebSocket of a client: the server's side of graphql-transport-ws, and the operations that run on it.
 import type { Socket } from 'node:net';
+import { CloseCode } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import type { Credential } from '../auth/credentials.js';
 import { QueryTooComplex } from '../errors.js';
@@ -24,8 +25,6 @@ import { type OperationHost, RunningOperation } from './running-operation.js';
 import { maxUnsentBytes, type Outlet, type Parts, SendBuffer } from './send-buffer.js';
 import type { Subscriptions } from './subscriptions.js';
 import { WebSocketInput } from './websocket-input.js';
-
-const closingMs = 2_000;
 
 export class WebSocketConnection implements OperationHost, Outlet {
   readonly transport = 'websocket';
@@ -67,7 +66,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
     this.buffer = new SendBuffer(this, budget.claim({ address }));
     this.input = new WebSocketInput(socket, raw, budget.claim({ address }), this);
     this.#initTimer = setTimeout(
-      () => this.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout'),
+      () => this.close(CloseCode.ConnectionInitialisationTimeout, 'Connection initialisation timeout'),
       bounds.initMs,
     );
     socket.on('error', () => socket.terminate());
@@ -93,7 +92,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
   #handle(message: Message | undefined): void {
     switch (message?.type) {
       case undefined:
-        this.close(closeCodes.badRequest, 'Invalid message received');
+        this.close(CloseCode.BadRequest, 'Invalid message received');
         break;
       case 'connection_init':
         this.#introduce(message.payload ?? {});
@@ -118,7 +117,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
   /** @throws GatewayError if the client may not use the connection. */
   #introduce(params: Record<string, unknown>): void {
     if (this.#isIntroduced) {
-      this.close(closeCodes.tooMany, 'Too many initialisation requests');
+      this.close(CloseCode.TooManyInitialisationRequests, 'Too many initialisation requests');
       return;
     }
     this.#isIntroduced = true;
@@ -135,8 +134,9 @@ export class WebSocketConnection implements OperationHost, Outlet {
   }
 
   #subscribe(id: string, request: OperationRequest | QueryTooComplex): void {
-    if (this.#identity === undefined) this.close(closeCodes.unauthorized, 'Unauthorized');
-    else if (this.#running.has(id)) this.close(closeCodes.subscriberExists, `Subscriber for ${id} already exists`);
+    if (this.#identity === undefined) this.close(CloseCode.Unauthorized, 'Unauthorized');
+    else if (this.#running.has(id))
+      this.close(CloseCode.SubscriberAlreadyExists, `Subscriber for ${id} already exists`);
     // While the connection is draining, the client repeats the operation after it has reconnected.
     else if (!this.#isDraining) this.#start(id, request, this.#identity);
   }
@@ -146,7 +146,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
     const subscriptions = this.#subscriptions;
     const { bounds, requestAdmission, requestTelemetry } = subscriptions.deps;
     if (this.#running.size >= bounds.operations) {
-      this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many operations on one connection');
+      this.close(CloseCode.TooManyInitialisationRequests, 'RATE_LIMITED: Too many operations on one connection');
       return;
     }
     this.operationsStarted += 1;
@@ -207,12 +207,10 @@ export class WebSocketConnection implements OperationHost, Outlet {
     this.#closeWhenDone();
   }
 
-  /** Closes with a code of the protocol. If the client does not close its side, the socket is destroyed. */
+  /** Closes with a code of the protocol. */
   close(code: number, reason: string): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     this.#socket.close(code, closeReason(reason));
-    const timer = setTimeout(() => this.#socket.terminate(), closingMs);
-    this.#socket.once('close', () => clearTimeout(timer));
     this.end();
   }
 

@@ -1,5 +1,6 @@
 // What a client sends on one WebSocket: counted while it arrives, then handled in turns. Knows whether the client is still there.
 import type { Socket } from 'node:net';
+import { CloseCode } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import { bytesTaken } from '../http/connections.js';
 import type { Claim } from '../lib/memory-budget.js';
@@ -78,7 +79,7 @@ export class WebSocketInput {
   countMessage(isOperation: boolean): void {
     this.#controlMessages = Math.max(this.#controlMessages + (isOperation ? -1 : 1), 0);
     if (this.#controlMessages > controlMessagesPerBeat)
-      this.#refuse(closeCodes.tooMany, 'RATE_LIMITED: Too many messages that are no operations');
+      this.#refuse(CloseCode.TooManyInitialisationRequests, 'RATE_LIMITED: Too many messages that are no operations');
   }
 
   /** Reads on, unless there are messages to handle, or the client has to read first. */

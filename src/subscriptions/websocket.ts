@@ -2,13 +2,13 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { CloseCode, GRAPHQL_TRANSPORT_WS_PROTOCOL as protocol } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Handshake } from '../http/authentication.js';
 import { maxBodyBytes, stateOf } from '../http/request-state.js';
 import type { ConnectionTelemetry } from '../http/request-telemetry.js';
 import { lingerAndClose, refusalBody, safeHeaders } from '../http/web-safety.js';
 import { normalizedUrl, pathOf } from '../lib/network.js';
-import { closeCodes, protocol } from './protocol.js';
 import type { Subscriptions } from './subscriptions.js';
 import { WebSocketConnection } from './websocket-connection.js';
 
@@ -20,6 +20,9 @@ const maxUnfinishedBytes = maxMessageBytes + 128 * 1024;
 const maxFragments = 64;
 /** Per frame: the buffers in which it arrives, each of which costs far more than a byte. */
 const maxChunks = 1024;
+
+/** How long a client may take to close its side before the socket is destroyed, in milliseconds. The types of `ws` do not have it. */
+const closing = { closeTimeout: 2_000 };
 
 const versionHeaders = { upgrade: 'websocket', connection: 'upgrade, close', 'sec-websocket-version': '13' };
 
@@ -34,8 +37,9 @@ export function registerWebsocket(app: FastifyInstance, subscriptions: Subscript
     noServer: true,
     clientTracking: false,
     maxPayload: maxMessageBytes,
-    maxFragments: maxFragments,
+    maxFragments,
     maxBufferedChunks: maxChunks,
+    ...closing,
     // A client is told which subprotocol it must use by the code that closes its connection, so it must be able to open one.
     handleProtocols: offered => (offered.has(protocol) ? protocol : ([...offered][0] ?? false)),
   });
@@ -91,7 +95,7 @@ export function registerWebsocket(app: FastifyInstance, subscriptions: Subscript
     });
     if (subscriptions.isDraining) connection.leave();
     if (socket.protocol !== protocol) {
-      connection.close(closeCodes.subprotocolNotAcceptable, `Subprotocol not acceptable: use ${protocol}`);
+      connection.close(CloseCode.SubprotocolNotAcceptable, `Subprotocol not acceptable: use ${protocol}`);
     }
   }
 }

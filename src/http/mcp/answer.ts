@@ -2,7 +2,7 @@
 import { type GraphQLFormattedError, OperationTypeNode } from 'graphql';
 import { QueryTooComplex } from '../../errors.js';
 import { indexIn, itemCursor, listOf } from '../../graphql/connection.js';
-import { type JsonSchema, type ObjectSchema, withDefinitions } from './json-schema.js';
+import type { JsonSchema, ObjectSchema } from './json-schema.js';
 import type { ToolOperation, ToolPage } from './operations.js';
 
 /** The most bytes of JSON in the data of one answer: an agent has to read all of it. */
@@ -21,15 +21,14 @@ export interface ToolAnswer {
 }
 
 /** The schema of a tool's answers. It leaves out what all have in common. @param progress of the jobs that the tool starts, if it does. */
-export const answerSchema = ({ output, page }: ToolOperation, progress: JsonSchema | undefined): ObjectSchema =>
-  withDefinitions({
-    type: 'object',
-    properties: {
-      data: output,
-      ...(page && { next: { properties: { [page.after]: {} } } }),
-      ...(progress && { progress }),
-    },
-  });
+export const answerSchema = ({ output, page }: ToolOperation, progress: JsonSchema | undefined): ObjectSchema => ({
+  type: 'object',
+  properties: {
+    data: output,
+    ...(page && { next: { properties: { [page.after]: {} } } }),
+    ...(progress && { progress }),
+  },
+});
 
 /** An answer that only says what went wrong. */
 export const failure = (tool: ToolOperation, errors: readonly GraphQLFormattedError[]): ToolAnswer => ({

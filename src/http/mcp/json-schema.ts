@@ -176,33 +176,3 @@ export function outputSchema(schema: GraphQLSchema, root: SelectedFields): JsonS
   const [field] = root.values();
   return selected(root, field ? [field.parent] : []);
 }
-
-/** A reference has about this many characters, so that a shorter schema is repeated. */
-const minSharedLength = 40;
-
-/** A schema in which the larger objects that it repeats stand once, under `$defs`. */
-export function withDefinitions(schema: ObjectSchema): ObjectSchema {
-  // The value under `properties` is no schema, but has those of the members.
-  const textOf = (key: string, value: unknown) =>
-    key !== 'properties' && typeof value === 'object' && value !== null && 'properties' in value
-      ? JSON.stringify(value)
-      : '';
-  const seen = new Set<string>();
-  const repeated = new Set<string>();
-  JSON.stringify(schema, (key, value) => {
-    const text = textOf(key, value);
-    if (text.length < minSharedLength || !seen.has(text)) {
-      seen.add(text);
-      return value;
-    }
-    repeated.add(text);
-    return undefined;
-  });
-  if (repeated.size === 0) return schema;
-  const names = [...repeated];
-  const short = JSON.stringify(schema, (key, value) => {
-    const index = names.indexOf(textOf(key, value));
-    return index === -1 ? value : { $ref: `#/$defs/${index}` };
-  });
-  return { ...JSON.parse(short), $defs: Object.fromEntries(names.map((text, index) => [index, JSON.parse(text)])) };
-}

@@ -82,15 +82,6 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     stage,
     ...createExecutionLimit(deps, shed),
 
-    /** Applies the limits to a WebSocket handshake, which does not pass the stages. */
-    async admitUpgrade(state: RequestState): Promise<void> {
-      try {
-        await check(state);
-      } catch (error) {
-        state.refusal = error as Error;
-      }
-    },
-
     /** Refuses everything from now on. */
     close(): void {
       isClosing = true;

@@ -38,10 +38,7 @@ const validRequestId = /^[\w.:+/=@-]{1,128}$/;
 /** Where the telemetry of requests goes, and the names of operations in metrics. */
 interface RequestTelemetryDeps {
   readonly log: Logger;
-  readonly telemetry: Pick<
-    Telemetry,
-    'warn' | 'works' | 'request' | 'clientRequest' | 'deprecatedUse' | 'untrustedDocument'
-  >;
+  readonly telemetry: Telemetry;
   readonly tracing: Tracing | undefined;
   readonly names: OperationNames;
   teamOf(credential: Credential): string | undefined;

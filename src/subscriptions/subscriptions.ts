@@ -35,7 +35,7 @@ export interface SubscriptionOptions
   extends ExecutorDeps,
     Pick<GraphqlRouteDeps, 'authentication' | 'documentChecks' | 'explains'>,
     Pick<Components, 'telemetry' | 'acceptedScopes'> {
-  readonly requestAdmission: Pick<RequestAdmission, 'countOperation' | 'beginOperation' | 'admitUpgrade'>;
+  readonly requestAdmission: Pick<RequestAdmission, 'countOperation' | 'beginOperation' | 'stage'>;
   readonly requestTelemetry: RequestTelemetry;
   readonly connections: Pick<Connections, 'takeUpgrades'>;
   readonly bounds?: Partial<SubscriptionBounds> | undefined;

@@ -33,6 +33,7 @@ const versionHeaders = { upgrade: 'websocket', connection: 'upgrade, close', 'se
 export function registerWebsocket(app: FastifyInstance, subscriptions: Subscriptions): void {
   const { connections, requestAdmission, requestTelemetry, authentication } = subscriptions.deps;
   const path = '/graphql';
+  const admit = requestAdmission.stage(() => {});
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -77,7 +78,11 @@ export function registerWebsocket(app: FastifyInstance, subscriptions: Subscript
         open(webSocket, socket, telemetry, handshake);
       });
     };
-    await requestAdmission.admitUpgrade(state);
+    try {
+      await admit(state);
+    } catch (error) {
+      state.refusal = error as Error;
+    }
     state.copyHeaders();
     app.routing(raw, response);
   });

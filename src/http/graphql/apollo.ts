@@ -22,7 +22,7 @@ import { type RequestState, stateOf } from '../request-state.js';
 import { type ResponseCache, sendParts } from '../response-cache/response-cache.js';
 import { acceptsParts, withoutParts } from '../web-safety.js';
 import { multipartResponse, type PartsSender, partsContentType } from './parts.js';
-import { keepResult, keptResult, serveApollo } from './route.js';
+import { keepResult, serveApollo } from './route.js';
 
 export interface GraphqlRouteDeps {
   readonly schema: GraphQLSchema;
@@ -87,7 +87,8 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       return new Context(components, identity, controller, new ResponseMetadata(operation, claim, reports));
     },
     send(reply, body, context) {
-      const result = keptResult(body);
+      // As `keepResult` left it.
+      const result: unknown = body;
       const { data } = result as { data?: unknown };
       if (typeof data === 'function') return data(reply);
       const bytes = data instanceof WrittenResponse ? data.bytes : responseBytes(result, context?.metadata.claim);

@@ -117,11 +117,5 @@ function statusFor(
   return isLegacyJson && status === 400 && outcome !== undefined && documentErrors.has(outcome) ? 200 : status;
 }
 
-/** Apollo's `stringifyResult`: leaves a result as it is, which is written already or by `send`. See `keptResult`. */
+/** Apollo's `stringifyResult`: leaves a result as it is, which is written already or by `send`. */
 export const keepResult = (result: unknown): string => result as string;
-
-/** Takes the result that `keepResult` left in the body of Apollo's response. @throws Error where Apollo has turned it into text. */
-export function keptResult(body: string): unknown {
-  if (typeof body === 'string') throw new Error('Apollo did not keep the result of stringifyResult in the body');
-  return body;
-}

@@ -188,11 +188,10 @@ function createHttpStream(
   identity: Identity,
   operationInfo: OperationInfo,
 ) {
-  let isOver = false;
   const outlet: Outlet = {
     unsent: () => response.writableLength,
     write(part, onTaken) {
-      if (!isOver) response.write(part, onTaken);
+      if (!response.writableEnded) response.write(part, onTaken);
     },
     destroy: () => response.destroy(),
   };
@@ -224,8 +223,6 @@ function createHttpStream(
   response.write(format.start);
 
   function end(): void {
-    if (isOver) return;
-    isOver = true;
     operation.stop();
     response.end();
   }

@@ -100,12 +100,10 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
   });
   if (deps.origins.length > 0) await app.register(cors, corsOptions(deps.origins));
   app.addHook('onRequest', (request, reply, done) => {
-    const { refusal, upgrade } = stateOf(request.raw);
-    if (refusal === undefined && upgrade !== undefined) {
-      upgrade(request);
-      reply.hijack();
-    }
-    done(refusal);
+    const state = stateOf(request.raw);
+    if (state.refusal === undefined) state.upgrade?.(request);
+    if (state.refusal === undefined && state.upgrade !== undefined) reply.hijack();
+    done(state.refusal);
   });
   app.addHook('onSend', ({ raw }, _, payload, done) => {
     stateOf(raw).copyHeaders();

@@ -66,7 +66,7 @@ export class RequestState {
   body: MaybePromise<Buffer | Error> | undefined;
   /** Its execution, for whose result equal requests may wait. */
   flight: ResponseInFlight | undefined;
-  /** Opens a WebSocket; undefined where that is not what is requested. */
+  /** Opens a WebSocket, or sets `refusal`; undefined where that is not what is requested. */
   upgrade: ((request: FastifyRequest) => void) | undefined;
 
   #isClosed = false;

@@ -7,7 +7,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { Handshake } from '../http/authentication.js';
 import { maxBodyBytes, stateOf } from '../http/request-state.js';
 import type { ConnectionTelemetry } from '../http/request-telemetry.js';
-import { lingerAndClose, refusalBody, safeHeaders } from '../http/web-safety.js';
+import { lingerAndClose, Refused } from '../http/web-safety.js';
 import { normalizedUrl, pathOf } from '../lib/network.js';
 import type { Subscriptions } from './subscriptions.js';
 import { WebSocketConnection } from './websocket-connection.js';
@@ -49,12 +49,10 @@ export function registerWebsocket(app: FastifyInstance, subscriptions: Subscript
   });
 
   server.on('wsClientError', (error, _, request) => {
-    const head = { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' };
-    const body = JSON.stringify(refusalBody(path, 'The WebSocket handshake is not valid', { code: 'BAD_REQUEST' }));
     // The client may try again with the version that it is told (RFC 6455, 4.4).
     const isOfVersion = error.message.includes('Sec-WebSocket-Version');
-    const { response } = stateOf(request);
-    response.writeHead(isOfVersion ? 426 : 400, { ...head, ...(isOfVersion && versionHeaders) }).end(body);
+    const message = 'The WebSocket handshake is not valid';
+    stateOf(request).refusal = isOfVersion ? new Refused(426, message, versionHeaders) : new Refused(400, message);
   });
 
   // An upgrade in HTTP/1.0 must be ignored (RFC 9110, 7.8).

@@ -8,7 +8,7 @@
 // Never: makes a fifth call, follows a redirect, uses a proxy or a kept connection, sends what it could not record, stores a secret or a payload in clear, or
 //   believes a stored state that no gateway of the fleet signed.
 //
-// Inside: registry (endpoints), sender (one export), history (its record), delivery (its calls), endpoint-response (what an answer means), address-guard,
+// Inside: registry (endpoints), sender (one export, and its record), delivery (its calls), endpoint-response (what an answer means), address-guard,
 // signing (secrets and seals), team-state (all changes, as functions), team-store (signatures), on redis-store or file-store.
 import type { Sealer } from '../../auth/seal.js';
 import type { Config } from '../../config/config.js';

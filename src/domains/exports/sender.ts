@@ -1,5 +1,6 @@
-// Sends exports: a record, up to four calls, and how it ended.
+// Sends exports: each is recorded before its first call, before each further call, and when it has ended.
 import { hash, randomUUID } from 'node:crypto';
+import { ConstantBackoff, ExponentialBackoff, handleAll, retry } from 'cockatiel';
 import type { Credential } from '../../auth/credentials.js';
 import { loggedTeam, type TeamKey } from '../../auth/teams.js';
 import { Conflict, UpstreamUnavailable } from '../../errors.js';
@@ -19,10 +20,25 @@ import {
   type OutboundCall,
 } from './delivery.js';
 import { type ExportUser, resolvedUrl, sessionUser } from './endpoint.js';
-import { recordAttempt, recordEnd, recordStart } from './history.js';
-import { type Endpoint, type ExportAttempt, type ExportRecord, statusOf, type TeamState } from './model.js';
+import {
+  type Endpoint,
+  type ExportAttempt,
+  type ExportOutcome,
+  type ExportRecord,
+  statusOf,
+  type TeamState,
+} from './model.js';
 import { type EndpointSeals, type OpenedEndpoint, signatureHeaders } from './signing.js';
-import { earlierExport, endpointNamed, exportToRetry, retriedArgument, sameEndpoint, withTaken } from './team-state.js';
+import {
+  begun,
+  earlierExport,
+  endpointNamed,
+  exportToRetry,
+  retriedArgument,
+  sameEndpoint,
+  withProgress,
+  withTaken,
+} from './team-state.js';
 import type { TeamStore } from './team-store.js';
 
 /** An export to start: what is recorded of it, its user, and the span of the operation, below which its attempts are. */
@@ -49,7 +65,16 @@ export interface SenderDeps {
 /** How much longer than all its attempts an export may take before it counts as abandoned. */
 const slackMs = 10_000;
 /** In characters of JSON text. Every change of a team writes its whole state, so what is longer is not stored. */
-const maxSelectionLength = 32 * 1024;
+const maxLength = { selection: 32 * 1024, outcome: 64 * 1024 };
+
+/** Keeps trying to record what was sent while Redis is briefly unavailable: five seconds in all, less than the slack of a record's expiry. */
+const recordRetry = retry(handleAll, {
+  maxAttempts: 7,
+  backoff: new ExponentialBackoff({ initialDelay: 100, maxDelay: 1_000 }),
+});
+
+/** Keeps trying for about six minutes more to record how an export ended, after its client has the outcome. Until then, it reads as RUNNING or UNKNOWN. */
+const recordLater = retry(handleAll, { maxAttempts: 60, backoff: new ConstantBackoff(1_000) }).dangerouslyUnref();
 
 export class Sender {
   readonly #deps: SenderDeps;
@@ -174,30 +199,25 @@ export class Sender {
     const { url, opened } = await this.#opened(team, endpoint, user);
     const { body, ...counts } = await prepare();
     const startsAt = timeNow();
-    const begun = await recordStart(
-      store,
-      team,
-      {
-        ...recorded,
-        id: randomUUID(),
-        endpointUrl: opened.endpoint.url,
-        startedAt: iso(startsAt),
-        expiresAt: iso(startsAt + maxDeliveryMs + slackMs),
-        finishedAt: null,
-        user: user.email ?? user.name,
-        ...counts,
-        attempts: [newAttempt(startsAt)],
-        outcome: null,
-      },
-      opened,
-    );
-    const { record } = begun;
-    if (begun.endpoint === undefined) {
+    const ordered = {
+      ...recorded,
+      id: randomUUID(),
+      endpointUrl: opened.endpoint.url,
+      startedAt: iso(startsAt),
+      expiresAt: iso(startsAt + maxDeliveryMs + slackMs),
+      finishedAt: null,
+      user: user.email ?? user.name,
+      ...counts,
+      attempts: [newAttempt(startsAt)],
+      outcome: null,
+    };
+    const { record, endpoint: first } = await store.change(team, state => begun(state, ordered, opened));
+    if (first === undefined) {
       if (record.outcome === endpointChanged) telemetry.exported('FAILED');
       return record;
     }
     const call = { url, body, id: record.id, startsAt, parent };
-    const delivery = this.#run(team, record, call, begun.endpoint, opened);
+    const delivery = this.#run(team, record, call, first, opened);
     this.#running.add(delivery);
     return delivery.finally(() => this.#running.delete(delivery));
   }
@@ -210,13 +230,13 @@ export class Sender {
     first: Endpoint,
     opened: OpenedEndpoint,
   ): Promise<ExportRecord> {
-    const { store, seals, guard, telemetry, report } = this.#deps;
+    const { seals, guard, telemetry } = this.#deps;
     const begin = async (attempts: ExportAttempt[]) => {
       // The record began with the first attempt.
       const endpoint =
         attempts.length === 1
           ? first
-          : await recordAttempt(store, team, record.id, attempts, first).catch(error => this.#stop(error));
+          : await this.#recordAttempt(team, record.id, attempts, first).catch(error => this.#stop(error));
       if (endpoint === undefined) return undefined;
       // Its signing secret may have been replaced.
       const isSame = endpoint.sealedSigningSecrets === opened.endpoint.sealedSigningSecrets;
@@ -234,14 +254,44 @@ export class Sender {
       const delivery = await deliver(call, guard, begin);
       const ended = { ...record, ...delivery, finishedAt: iso(timeNow()) };
       const { kind } = ended.outcome;
-      const isSame = await recordEnd(store, team, ended, first, report);
+      const failedAt = kind === 'FAILED' ? record.startedAt : null;
+      const isSame = await this.#recordEnd(team, ended, first, failedAt);
       if (isSame !== undefined) known = kind;
-      if (isSame ?? ended.outcome !== endpointChanged)
-        this.#tell(team, first, call.url, kind === 'FAILED' ? record.startedAt : null, ended.attempts);
+      if (isSame ?? ended.outcome !== endpointChanged) this.#tell(team, first, call.url, failedAt, ended.attempts);
       return ended;
     } finally {
       telemetry.exported(known);
     }
+  }
+
+  /** @returns the endpoint, if it is as it was. */
+  #recordAttempt(team: TeamKey, id: string, attempts: ExportAttempt[], first: Endpoint): Promise<Endpoint | undefined> {
+    const change = (state: TeamState) => {
+      const same = sameEndpoint(state, first);
+      return { value: same && withProgress(state, id, { attempts }), result: same };
+    };
+    return recordRetry.execute(() => this.#deps.store.change(team, change));
+  }
+
+  /** Also records whether the endpoint took it. @returns whether that is still as it was; undefined if it was not recorded in time, but is tried on. */
+  #recordEnd(
+    team: TeamKey,
+    { id, attempts, outcome, finishedAt }: ExportRecord & { readonly outcome: ExportOutcome },
+    first: Endpoint,
+    failedAt: string | null,
+  ): Promise<boolean | undefined> {
+    const { store, report } = this.#deps;
+    const end = { attempts, outcome: storedOutcome(outcome), finishedAt };
+    const change = (state: TeamState) => ({
+      value: withProgress(withTaken(state, first, failedAt), id, end),
+      result: sameEndpoint(state, first) !== undefined,
+    });
+    const record = () => recordRetry.execute(() => store.change(team, change));
+    return record().catch(error => {
+      report(error);
+      recordLater.execute(record).catch(report);
+      return undefined;
+    });
   }
 
   #stop(error: unknown): never {
@@ -256,7 +306,14 @@ export const loggedEndpoint = (team: TeamKey, name: string) =>
   `Endpoint ${JSON.stringify(name)} of team ${loggedTeam(team)}`;
 
 function repeatableOf(companies: unknown, { name, email }: ExportUser): ExportRecord['repeatable'] {
-  return JSON.stringify(companies).length > maxSelectionLength ? null : { companies, user: { name, email } };
+  return JSON.stringify(companies).length > maxLength.selection ? null : { companies, user: { name, email } };
+}
+
+/** The outcome as it is stored: without its URLs if it is too long. The client that waits gets them at any length. */
+function storedOutcome(outcome: ExportOutcome): ExportOutcome {
+  if (outcome.kind === 'FAILED' || JSON.stringify(outcome).length <= maxLength.outcome) return outcome;
+  if (outcome.kind === 'DELIVERED') return { ...outcome, redirectUrl: null };
+  return { ...outcome, references: outcome.references.map(reference => ({ ...reference, url: null })) };
 }
 
 const digestOf = (input: readonly unknown[]) => hash('sha256', JSON.stringify(input), 'base64url');

@@ -2,7 +2,10 @@
 import { Conflict, NotFound, RateLimited } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import { dayMs } from '../../lib/time.js';
+import { endpointChanged } from './delivery.js';
 import { type Endpoint, type ExportRecord, statusOf, type TeamState } from './model.js';
+import type { OpenedEndpoint } from './signing.js';
+import type { Change } from './team-store.js';
 
 const maxEndpoints = 100;
 const maxInFlight = 5;
@@ -108,6 +111,29 @@ export function withExport(state: TeamState, record: ExportRecord): TeamState {
     return true;
   });
   return { ...state, exports: kept.reverse() };
+}
+
+/**
+ * Begins an export.
+ * @param opened the endpoint as it was when the export was prepared; its seals are replaced by new ones.
+ * @returns the endpoint, to which it is to be sent. None if it ended without a call: its endpoint was changed, or the record is an earlier one with its key.
+ * @throws Conflict or RateLimited if it may not begin.
+ */
+export function begun(
+  state: TeamState,
+  record: ExportRecord,
+  { endpoint, resealed }: OpenedEndpoint,
+): Change<TeamState, { readonly record: ExportRecord; readonly endpoint?: Endpoint }> {
+  const first = earlierExport(state, record);
+  if (first !== undefined) return { result: { record: first } };
+  if (record.retryOf !== null) exportToRetry(state, record.retryOf);
+  const found = sameEndpoint(state, endpoint);
+  if (found === undefined) {
+    const unsent = { ...record, attempts: [], outcome: endpointChanged, finishedAt: record.startedAt };
+    return { value: withExport(state, unsent), result: { record: unsent } };
+  }
+  const current = withChanged(state, endpoint, resealed) ?? state;
+  return { value: withExport(current, record), result: { record, endpoint: found } };
 }
 
 /** The export with this identifier. @param argument which names it. @throws NotFound */

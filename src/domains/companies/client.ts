@@ -44,6 +44,8 @@ export const esgEndpoint: ServiceEndpoint = {
 };
 
 const maxDomainsInMessage = 5;
+/** The argument that holds a selection. */
+const selection = 'input.companies';
 
 /** The reads of the companies domain for one request. @param client whose requests they are: clients take turns in computing lists. */
 export function createCompaniesLoaders({ read }: Pick<Reader, 'read'>, client: Scope | undefined) {
@@ -88,39 +90,29 @@ export function createCompaniesLoaders({ read }: Pick<Reader, 'read'>, client: S
     andThen(list(...listing), companies => presentOnce(companies));
 
   /** The companies of a selection (docs/upstream-api.md: Export to API). @throws as `selected` does. */
-  function chosen(
-    marketId: string,
-    { visible, matching, domains }: CompanySelection,
-    argument: string,
-  ): MaybePromise<Companies> {
-    for (const [filter, at] of [
-      [visible?.filter, 'visible.filter'],
-      [matching, 'matching'],
-    ] as const) {
-      if (filter?.domains?.length === 0) throw new BadUserInput(`${argument}.${at}.domains`, 'selects no company');
-    }
-    if (visible != null) {
-      const filterArgument = `${argument}.visible.filter`;
-      const page = pageRequest(visible, companyListId(marketId, visible, filterArgument), `${argument}.visible.`);
-      return andThen(readable(marketId, visible, filterArgument), companies => {
-        const { start, end } = windowOf(page, companies.length);
-        return companies.slice(start, end);
-      });
-    }
+  function chosen(marketId: string, { visible, matching, domains }: CompanySelection): MaybePromise<Companies> {
     if (domains != null) {
-      const wanted = selectedDomains(domains, argument);
-      return andThen(readable(marketId, {}), companies => withDomains(companies, wanted, `${argument}.domains`));
+      const wanted = selectedDomains(domains);
+      return andThen(readable(marketId, {}), companies => withDomains(companies, wanted));
     }
-    return readable(marketId, { filter: matching }, `${argument}.matching`);
+    const filter = (visible == null ? matching : visible.filter) ?? null;
+    const at = `${selection}.${visible == null ? 'matching' : 'visible.filter'}`;
+    if (filter?.domains?.length === 0) throw new BadUserInput(`${at}.domains`, 'selects no company');
+    if (visible == null) return readable(marketId, { filter }, at);
+    const page = pageRequest(visible, companyListId(marketId, visible, at), `${selection}.visible.`);
+    return andThen(readable(marketId, visible, at), companies => {
+      const { start, end } = windowOf(page, companies.length);
+      return companies.slice(start, end);
+    });
   }
 
   /**
    * The companies of a selection, at least one. @throws BadUserInput if it is invalid, before the service is called; if it selects no company, or a
    * domain that is not in the market.
    */
-  const selected = (marketId: string, choice: CompanySelection, argument: string) =>
-    andThen(chosen(marketId, choice, argument), companies => {
-      if (companies.length === 0) throw new BadUserInput(argument, 'selects no company');
+  const selected = (marketId: string, choice: CompanySelection) =>
+    andThen(chosen(marketId, choice), companies => {
+      if (companies.length === 0) throw new BadUserInput(selection, 'selects no company');
       return companies;
     });
 
@@ -128,8 +120,8 @@ export function createCompaniesLoaders({ read }: Pick<Reader, 'read'>, client: S
     list,
     selected,
     /** What an export sends of a selection, and how many companies that has. @throws as `selected` does */
-    exported: (marketId: string, choice: CompanySelection, argument: string) =>
-      andThen(selected(marketId, choice, argument), companies => ({
+    exported: (marketId: string, choice: CompanySelection) =>
+      andThen(selected(marketId, choice), companies => ({
         selected: companies.length,
         data: exportedCompanies(companies),
       })),
@@ -162,18 +154,18 @@ export function companyListId(
 }
 
 /** The domains of a selection, in lower case and without a dot at the end, checked, without duplicates. @throws BadUserInput */
-export function selectedDomains(domains: readonly string[], argument: string): readonly string[] {
-  const checked = checkedDomains('CompanySelection.domains', domains, `${argument}.domains`);
+export function selectedDomains(domains: readonly string[]): readonly string[] {
+  const checked = checkedDomains('CompanySelection.domains', domains, `${selection}.domains`);
   return checked.map(domain => domain.toLowerCase().replace(/\.$/, ''));
 }
 
-function withDomains(companies: Companies, domains: readonly string[], argument: string): Companies {
+function withDomains(companies: Companies, domains: readonly string[]): Companies {
   const wanted = new Set(domains.map(domainKey));
   const known = companiesByDomain(companies);
   const missing = domains.filter(domain => !known.has(domainKey(domain)));
   if (missing.length === 0) return companies.filter(({ domain }) => wanted.has(domainKey(domain)));
   const some = missing.slice(0, maxDomainsInMessage).join(', ');
-  throw new BadUserInput(argument, `${missing.length} of the domains are not in the market: ${some}`);
+  throw new BadUserInput(`${selection}.domains`, `${missing.length} of the domains are not in the market: ${some}`);
 }
 
 /** POST {api_url}/markets/{id}/export-csv. Returns the URL of the file. */

@@ -22,12 +22,9 @@ export const companiesResolvers: Resolvers = {
   Mutation: {
     async exportMarketCsv(_, { input: { marketId: market, companies } }, { loaders, writer }) {
       const id = marketId(market, 'input.marketId');
-      const selected = () =>
-        namedIfRejected('input.marketId', loaders.newest.companies.selected(id, companies, 'input.companies'));
+      const selected = () => namedIfRejected('input.marketId', loaders.newest.companies.selected(id, companies));
       const domains =
-        companies.domains == null
-          ? (await selected()).map(({ domain }) => domain)
-          : selectedDomains(companies.domains, 'input.companies');
+        companies.domains == null ? (await selected()).map(({ domain }) => domain) : selectedDomains(companies.domains);
       return { downloadLink: await writer.write(exportCsvWrite(id, domains)), selected: domains.length };
     },
   },

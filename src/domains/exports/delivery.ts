@@ -136,15 +136,10 @@ export async function attemptOnce(
     const isRead = ['delivered', 'rejected'].includes(meaningOf(statusCode));
     return { status: statusCode, fault: null, isConnected, body: isRead ? await contentOf(body, headers) : undefined };
   } catch (error) {
-    if (error === timedOut) return { status: null, fault: 'TIMEOUT', isConnected };
-    if (error instanceof AddressRefused)
-      return { status: null, fault: 'ADDRESS_REFUSED', isConnected, reason: error.message };
-    return {
-      status: null,
-      fault: 'BROKEN',
-      informational: informationalIn(error) ?? informational.at(-1),
-      isConnected,
-    };
+    const ended = { status: null, isConnected } as const;
+    if (error === timedOut) return { ...ended, fault: 'TIMEOUT' };
+    if (error instanceof AddressRefused) return { ...ended, fault: 'ADDRESS_REFUSED', reason: error.message };
+    return { ...ended, fault: 'BROKEN', informational: informationalIn(error) ?? informational.at(-1) };
   } finally {
     clearTimeout(deadline);
     await client.destroy();

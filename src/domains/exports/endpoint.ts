@@ -71,7 +71,8 @@ export function checkedHeaders(
  * Checks the URL of an endpoint before it is registered (docs/upstream-api.md: Endpoint registration). Path and query may contain the
  * placeholders `{user.name}` and `{user.email}`. @returns the URL with a letter in place of each placeholder. @throws BadUserInput
  */
-export function templateUrl(text: string, argument: string, httpsOnly: boolean): URL {
+export function templateUrl(text: string, httpsOnly: boolean): URL {
+  const argument = 'input.url';
   plainText(text, argument, maxUrlLength);
   if (/[{}]/.test(text.replace(placeholder, ''))) {
     throw new BadUserInput(argument, 'may contain braces only in {user.name} and {user.email}');

@@ -11,12 +11,10 @@ import { loggedEndpoint, type SenderDeps } from './sender.js';
 import { newSigningSecret, rotatedSecrets } from './signing.js';
 import { endpointNamed, withChanged, withEndpoint, withoutEndpoint } from './team-state.js';
 
-type RegistryDeps = Pick<SenderDeps, 'store' | 'seals' | 'guard' | 'httpsOnly' | 'telemetry'>;
-
 export class Registry {
-  readonly #deps: RegistryDeps;
+  readonly #deps: Omit<SenderDeps, 'report'>;
 
-  constructor(deps: RegistryDeps) {
+  constructor(deps: Omit<SenderDeps, 'report'>) {
     this.#deps = deps;
   }
 
@@ -109,7 +107,7 @@ export class Registry {
   /** @throws BadUserInput for a URL that exports may not use. */
   async #checkUrl(url: string): Promise<void> {
     const { guard, httpsOnly } = this.#deps;
-    await guard.check(templateUrl(url, 'input.url', httpsOnly)).catch((refused: AddressRefused) => {
+    await guard.check(templateUrl(url, httpsOnly)).catch((refused: AddressRefused) => {
       throw new BadUserInput('input.url', refused.message);
     });
   }

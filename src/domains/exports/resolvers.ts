@@ -24,10 +24,15 @@ export const exportsResolvers: Resolvers = {
   Query: {
     exportEndpoints: async (_, __, context) => (await stateOf(context)).endpoints,
     async exports(_, { filter, ...pageArguments }, context) {
-      const matches = matcherOf(filter ?? {});
-      const page = pageRequest(pageArguments, exportListId(filter ?? {}));
-      const team = await stateOf(context);
-      return connectionPage(page, recentExports(team).filter(matches), record => record);
+      const wanted = wantedBy(filter ?? {});
+      const page = pageRequest(pageArguments, listId('exports', JSON.stringify(Object.values(wanted))));
+      const found = recentExports(await stateOf(context)).filter(
+        record =>
+          [null, record.endpoint].includes(wanted.endpoint) &&
+          [null, statusOf(record)].includes(wanted.outcome) &&
+          [null, record.marketId].includes(wanted.marketId),
+      );
+      return connectionPage(page, found, record => record);
     },
     export(_, { by }, context) {
       const key =
@@ -169,10 +174,7 @@ const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string
 async function payload({ loaders }: Context, id: string, selection: CompanySelection): Promise<Payload> {
   const { companies, markets } = loaders.newest;
   // The companies first, so that an invalid selection is refused before the first upstream call. The service has none of a market that is not published.
-  const [exported, market] = await Promise.allSettled([
-    companies.exported(id, selection, 'input.companies'),
-    markets.record(id),
-  ]);
+  const [exported, market] = await Promise.allSettled([companies.exported(id, selection), markets.record(id)]);
   if (market.status === 'rejected') throw market.reason;
   const { name, reviewStatus } = market.value;
   if (reviewStatus !== null && reviewStatus !== 'PUBLISHED')
@@ -198,22 +200,12 @@ function testUser(context: Context): ExportUser {
   return { ...user, name: user.name ?? 'Test User', email: user.email ?? 'test@example.com' };
 }
 
-/** Whether an export matches a filter. @throws BadUserInput for an invalid filter. */
-function matcherOf(filter: ExportFilter): (record: ExportRecord) => boolean {
-  const { outcome, marketId: market } = filter;
-  const endpoint = endpointIn(filter);
-  if (market != null) marketId(market, 'filter.marketId');
-  return record =>
-    (endpoint === null || record.endpoint === endpoint) &&
-    (outcome == null || statusOf(record) === outcome) &&
-    (market == null || record.marketId === market);
-}
-
-const exportListId = (filter: ExportFilter) =>
-  listId('exports', JSON.stringify([endpointIn(filter), filter.outcome ?? null, filter.marketId ?? null]));
-
-const endpointIn = ({ endpoint }: ExportFilter) =>
-  endpoint == null ? null : endpointName(endpoint, 'filter.endpoint');
+/** What an export must have to match a filter; null: anything. @throws BadUserInput */
+const wantedBy = ({ endpoint, outcome, marketId: market }: ExportFilter) => ({
+  endpoint: endpoint == null ? null : endpointName(endpoint, 'filter.endpoint'),
+  outcome: outcome ?? null,
+  marketId: market == null ? null : marketId(market, 'filter.marketId'),
+});
 
 /** The client's team. Its data changes without an upstream call, so a response that contains it must not be cached. @throws Forbidden */
 function teamOf({ credential, teams, metadata }: Context): TeamKey {

@@ -7,7 +7,7 @@ import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import type { ReviewTarget, SearchCriteriaInput } from '../../generated/schema-types.js';
 import { checkedDomains, endpointName, marketId, plainText } from '../../graphql/input.js';
-import { boundedList, type ListCoordinate } from '../../graphql/list-bounds.js';
+import { boundedList } from '../../graphql/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/run.js';
 import { iso } from '../../lib/time.js';
@@ -154,7 +154,6 @@ function reviewedDomains({ all, domains }: ReviewTarget): readonly string[] | un
 }
 
 const maxTextLength = 10_000;
-const texts = ['userPrompt', 'marketName', 'marketType', 'marketRole', 'projectKind'] as const;
 
 /**
  * Converts search criteria to the service's format (docs/upstream-api.md: Search criteria), without members that are null or left out. Criteria
@@ -162,9 +161,9 @@ const texts = ['userPrompt', 'marketName', 'marketType', 'marketRole', 'projectK
  * @throws BadUserInput
  */
 function criteriaBody(input: SearchCriteriaInput, argument: string): Record<string, unknown> {
+  checkTexts(input, argument);
   const { attributes, keywords, locations, ...members } = input;
-  for (const member of texts) checkText(members[member], `${argument}.${member}`);
-  checkTexts('SearchCriteriaInput.seedDomains', members.seedDomains, `${argument}.seedDomains`);
+  boundedList('SearchCriteriaInput.seedDomains', members.seedDomains ?? [], `${argument}.seedDomains`);
   if (members.count != null && members.count < 1) throw new BadUserInput(`${argument}.count`, 'must be 1 or more');
   return {
     ...checkedAttributes(attributes, criteriaMembers, `${argument}.attributes`),
@@ -183,14 +182,12 @@ function checkedPrompt(text: string, argument: string): string {
 const withoutNulls = (members: object) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value != null));
 
-function checkText(text: string | null | undefined, argument: string): void {
-  if (text != null && text.length > maxTextLength)
+/** Checks each text in criteria, but for attributes. @throws BadUserInput */
+function checkTexts(value: unknown, argument: string): void {
+  if (typeof value === 'string' && value.length > maxTextLength)
     throw new BadUserInput(argument, `must be at most ${maxTextLength} characters`);
-}
-
-function checkTexts(coordinate: ListCoordinate, list: readonly string[] | null | undefined, argument: string): void {
-  const bounded = boundedList(coordinate, list ?? [], argument);
-  for (const [index, text] of bounded.entries()) checkText(text, `${argument}.${index}`);
+  const members = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  for (const [member, each] of members) if (member !== 'attributes') checkTexts(each, `${argument}.${member}`);
 }
 
 type Attributes = SearchCriteriaInput['attributes'];
@@ -202,9 +199,8 @@ function checkedAttributes(attributes: Attributes, members: readonly string[], a
 }
 
 function checkedKeywords({ attributes, ...lists }: NonNullable<SearchCriteriaInput['keywords']>, argument: string) {
-  for (const member of ['features', 'user', 'synonyms', 'irrelevant'] as const) {
-    checkTexts(`SearchKeywordsInput.${member}`, lists[member], `${argument}.${member}`);
-  }
+  for (const member of ['features', 'user', 'synonyms', 'irrelevant'] as const)
+    boundedList(`SearchKeywordsInput.${member}`, lists[member] ?? [], `${argument}.${member}`);
   return { ...checkedAttributes(attributes, keywordMembers, `${argument}.attributes`), ...lists };
 }
 
@@ -213,7 +209,6 @@ function checkedLocations(locations: NonNullable<SearchCriteriaInput['locations'
   return bounded.map(({ attributes, ...location }, index) => {
     const at = `${argument}.${index}`;
     if (!/^[A-Za-z]{2}$/.test(location.countryCode)) throw new BadUserInput(`${at}.countryCode`, 'must be two letters');
-    checkText(location.countryName, `${at}.countryName`);
     return { ...checkedAttributes(attributes, locationMembers, `${at}.attributes`), ...withoutNulls(location) };
   });
 }

@@ -1,10 +1,11 @@
 // The events of many companies, read together.
-import { isLeftOut, known, type LeftOut, present } from '../../data/parsing.js';
+import { isDeepStrictEqual } from 'node:util';
+import { isLeftOut, known, present } from '../../data/parsing.js';
 import { UpstreamBadInput } from '../../errors.js';
 import { readOthers } from '../../graphql/connection.js';
 import { maxPageSize } from '../../graphql/input.js';
 import type { EventQuery } from './client.js';
-import type { Event, EventExtras, EventPage } from './model.js';
+import { type Event, type EventExtras, type EventPage, eventsOf } from './model.js';
 import { commonPosition } from './updates-cursor.js';
 
 export interface CompanyEventsRequest {
@@ -80,22 +81,20 @@ async function readShared(
   const firstPage = await readPage(1);
   if (firstPage.totalItems > group.length * maxPageSize) return nothing;
   const pages = [firstPage, ...(await readOthers(firstPage, readPage))];
-  const events = pages.flatMap(each => present(each.events));
+  const { events, total, missing } = eventsOf(pages, Number.POSITIVE_INFINITY);
   // The list may have changed between two calls, or contain an unreadable record.
-  const isComplete =
-    new Set(events.map(({ id }) => id)).size === firstPage.totalItems &&
-    pages.every(each => each.totalItems === firstPage.totalItems);
-  const clear = isComplete ? clearNames(group, events) : [];
+  if (missing !== 0 || events.length !== total) return nothing;
   const { unfilteredTotalItems } = firstPage;
-  const shared = { events, unfilteredTotalItems, position: commonPosition(pages) };
-  return clear.length > 0 ? split(clear, request, shared, alone) : nothing;
+  return split(clearNames(group, events), request, { unfilteredTotalItems, position: commonPosition(pages) }, alone);
 }
 
+type EventsByName = ReadonlyMap<string, readonly Event[]>;
+
 /**
- * The names of which the events are the same however the service compares names: whole or by part, with or without case, accents and signs. None where
- * it has found an event by no name of the group.
+ * The names of which the events are the same however the service compares names: whole or by part, with or without case, accents and signs. With these
+ * events. None where it has found an event by no name of the group.
  */
-function clearNames(group: readonly string[], events: readonly Event[]): readonly string[] {
+function clearNames(group: readonly string[], events: readonly Event[]): EventsByName {
   const plainNames = group.map(name => [name, plain(name)] as const);
   const plainGroup = new Set(plainNames.map(([, text]) => text));
   const near = new Map<string, readonly string[]>();
@@ -107,14 +106,17 @@ function clearNames(group: readonly string[], events: readonly Event[]): readonl
     near.set(entity, found);
     return found;
   };
-  const unclear = new Set<string>();
+  const clear = new Map(group.map(name => [name, [] as Event[]]));
   for (const event of events) {
     const entities = new Set(present(event.impactedEntities).map(({ name }) => name));
-    const found = [...entities].flatMap(namesNear);
-    if (found.length === 0) return [];
-    for (const name of found) if (!entities.has(name)) unclear.add(name);
+    const found = new Set([...entities].flatMap(namesNear));
+    if (found.size === 0) return new Map();
+    for (const name of found) {
+      if (entities.has(name)) clear.get(name)?.push(event);
+      else clear.delete(name);
+    }
   }
-  return group.filter(name => !unclear.has(name));
+  return clear;
 }
 
 /** Letters that a comparison may take for others, and that Unicode does not take apart. */
@@ -134,14 +136,13 @@ export const plain = (text: string) =>
  * match. Where that matters, one call for one company decides it for all.
  */
 async function split(
-  group: readonly string[],
+  eventsByName: EventsByName,
   { query, first }: CompanyEventsRequest,
-  { events, ...shared }: Omit<EventPage, 'events' | 'totalItems'> & { readonly events: readonly Event[] },
+  shared: Omit<EventPage, 'events' | 'totalItems'>,
   alone: ReadAlone,
 ): Promise<Found> {
-  const eventsByName = groupByName(events);
-  const candidates = group.flatMap(name => {
-    const listed = (eventsByName.get(name) ?? []).map(event => ({ event, match: matchOf(event, name, query) }));
+  const candidates = [...eventsByName].flatMap(([name, events]) => {
+    const listed = events.map(event => ({ event, match: matchOf(event, name, query) }));
     if (listed.some(({ match }) => match === 'unknown')) return [];
     const pageOf = (own: typeof listed): EventPage => ({
       events: own.slice(0, first).map(({ event }) => event),
@@ -153,7 +154,8 @@ async function split(
   const isCertain = ({ strict, loose }: (typeof candidates)[number]) => strict.totalItems === loose.totalItems;
   const probe = candidates.find(candidate => !isCertain(candidate));
   const truth = probe && (await alone(probe.name).catch(() => undefined));
-  const interpretation = truth && (['strict', 'loose'] as const).find(each => isSameList(probe[each], truth));
+  const interpretation =
+    truth && (['strict', 'loose'] as const).find(each => isDeepStrictEqual(listedIn(probe[each]), listedIn(truth)));
   const certain = interpretation === undefined ? candidates.filter(isCertain) : candidates;
   return new Map(certain.map(each => [each.name, each[interpretation ?? 'strict']]));
 }
@@ -176,25 +178,10 @@ function matchOf(event: Event, name: string, query: EventQuery): 'yes' | 'differ
   return areKnown ? 'differentEntities' : 'unknown';
 }
 
-function groupByName(events: readonly Event[]): ReadonlyMap<string, readonly Event[]> {
-  const byName = new Map<string, Event[]>();
-  for (const event of events) {
-    for (const name of new Set(present(event.impactedEntities).map(entity => entity.name))) {
-      const before = byName.get(name) ?? [];
-      before.push(event);
-      byName.set(name, before);
-    }
-  }
-  return byName;
-}
-
-function isSameList(one: EventPage, other: EventPage): boolean {
-  return (
-    one.totalItems === other.totalItems && one.events.every((event, index) => idOf(event) === idOf(other.events[index]))
-  );
-}
-
-const idOf = (event: Event | LeftOut | undefined) => (event === undefined || isLeftOut(event) ? undefined : event.id);
+const listedIn = ({ totalItems, events }: EventPage) => [
+  totalItems,
+  ...events.map(event => (isLeftOut(event) ? undefined : event.id)),
+];
 
 /** The query for events that impact any of these entities. */
 export const withNames = (query: EventQuery, names: readonly string[]): EventQuery => ({

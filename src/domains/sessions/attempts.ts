@@ -41,7 +41,10 @@ export function createSignInAttempts(redis: RedisClient | undefined) {
   const perNetwork = limiter('mig:sign-in:network', maxPerNetwork);
   const perEmailAndNetwork = limiter('mig:sign-in:both', maxPerEmailAndNetwork);
   const perEmail = limiter('mig:sign-in:email', maxPerEmail);
-  const known = createKnownNetworks(redis);
+  /** The known networks of e-mail addresses. With Redis, all instances share them; while it is unavailable, only this instance's are known. */
+  const known = new LRUCache<string, true>({ ...atMost(maxLocally), ttl: knownSeconds * 1_000 });
+  const knownKey = (both: string) => `mig:sign-in:known:${both}`;
+  const isKnown = async (both: string) => known.has(both) || (await redis?.exists(knownKey(both)).catch(() => 0)) === 1;
   return {
     /** Counts an attempt before it is made. @throws RateLimited if a limit of the e-mail address, the network or both is exceeded. */
     async count(email: string, address: string) {
@@ -50,7 +53,7 @@ export function createSignInAttempts(redis: RedisClient | undefined) {
       const milliseconds =
         (await perNetwork.count(network)) ||
         (await perEmailAndNetwork.count(both)) ||
-        (!(await known.has(both)) && (await perEmail.count(digest(email))));
+        (!(await isKnown(both)) && (await perEmail.count(digest(email))));
       if (!milliseconds) return;
       const seconds = Math.ceil(milliseconds / 1_000);
       throw new RateLimited(`Too many sign-in attempts; try again in ${seconds} seconds`, undefined, seconds);
@@ -59,20 +62,8 @@ export function createSignInAttempts(redis: RedisClient | undefined) {
     async forgive(email: string, address: string) {
       const both = digest(email, networkOf(address));
       await perEmailAndNetwork.delete(both);
-      await known.add(both);
-    },
-  };
-}
-
-/** The known networks of e-mail addresses. With Redis, all instances share them; while it is unavailable, only this instance's are known. */
-function createKnownNetworks(redis: RedisClient | undefined) {
-  const local = new LRUCache<string, true>({ ...atMost(maxLocally), ttl: knownSeconds * 1_000 });
-  const redisKey = (name: string) => `mig:sign-in:known:${name}`;
-  return {
-    has: async (name: string) => local.has(name) || (await redis?.exists(redisKey(name)).catch(() => 0)) === 1,
-    async add(name: string) {
-      local.set(name, true);
-      await redis?.set(redisKey(name), '', 'EX', knownSeconds).catch(() => {});
+      known.set(both, true);
+      await redis?.set(knownKey(both), '', 'EX', knownSeconds).catch(() => {});
     },
   };
 }

@@ -1,6 +1,6 @@
 // How the service is asked to sign a user in, and for the session of an embedded page.
 import { receivedCookies } from '../../auth/service-cookies.js';
-import { parseLenient } from '../../data/parsing.js';
+import { unwrapped } from '../../data/parsing.js';
 import { refusalOf } from '../../data/polling/state-message.js';
 import { contentOf, parseReply, replyText } from '../../data/upstream/reply.js';
 import { type Reply, repliedAt, type UpstreamRequest } from '../../data/upstream/request.js';
@@ -9,7 +9,7 @@ import type { Write } from '../../data/writer.js';
 import { SignInFailed, UpstreamInvalidResponse } from '../../errors.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { type EmbedSession, embedSession, signedInName } from './model.js';
+import { type EmbedSession, embedSession } from './model.js';
 
 /** GET /v2/auth/session. It creates a new session each time, so it is a write. */
 export const embedSessionWrite: Write<EmbedSession> = {
@@ -54,7 +54,7 @@ export async function signIn(
   return { cookies, email, name };
 }
 
-/** Null for a body that is not JSON. @throws GatewayError if the reply says no success: a page for signing in may set a cookie, too. */
+/** The name of the user, which the specification does not show; null without one, and for a body that is not JSON. @throws GatewayError if the reply says no success: a page for signing in may set a cookie, too. */
 function nameIn(reply: Reply, request: UpstreamRequest): string | null {
   const start = reply.body.toString('utf8', 0, 1_000).trim();
   const isHtml = /html/i.test(String(reply.headers['content-type']));
@@ -67,5 +67,6 @@ function nameIn(reply: Reply, request: UpstreamRequest): string | null {
   } catch {
     return null;
   }
-  return parseLenient(signedInName, contentOf(text, reply, request), { fields: [], leftOut: 0 });
+  const { name } = Object(unwrapped(contentOf(text, reply, request)));
+  return typeof name === 'string' ? name : null;
 }

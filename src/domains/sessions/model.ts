@@ -36,9 +36,3 @@ export const session = z.looseObject({
 });
 
 export type Session = z.output<typeof session>;
-
-/** The name of the user in the body of a sign-in, which the specification does not show. Null if there is none. */
-export const signedInName = z.unknown().transform(body => {
-  const { name } = Object(unwrapped(body)) as { readonly name?: unknown };
-  return typeof name === 'string' ? name : null;
-});

@@ -25,8 +25,7 @@ export function createRevocations(
   redis: RedisClient | undefined,
   telemetry: Pick<Telemetry, 'redisFault' | 'redisWorks' | 'warn' | 'works'>,
 ) {
-  const revoked = new Map<string, number>();
-  const unsaved = new Map<string, number>();
+  const revoked = new Map<string, { readonly endsAt: number; isSaved: boolean }>();
   const guard = createRedisGuard(telemetry);
   let retry: NodeJS.Timeout | undefined;
 
@@ -40,18 +39,18 @@ export function createRevocations(
 
   async function save(client: RedisClient): Promise<void> {
     clearTimeout(retry);
-    const saving = [...unsaved];
+    const saving = [...revoked].filter(([, { isSaved }]) => !isSaved);
     // A later sign-out has saved them all, or their sessions have expired.
     if (saving.length === 0) return;
     const isSaved = await attempt('ZADD', async () => {
-      const members = saving.flatMap(([session, endsAt]) => [endsAt, session]);
+      const members = saving.flatMap(([session, { endsAt }]) => [endsAt, session]);
       await replacingOtherType(client, redisKey, () => client.zadd(redisKey, ...members));
       await client.zremrangebyscore(redisKey, '-inf', timeNow() - keptMs);
       return true;
     });
-    if (isSaved) for (const [session] of saving) unsaved.delete(session);
+    for (const [, each] of saving) each.isSaved ||= isSaved;
     // Not only when the next session is read: no one may read one here, and the sign-out would be lost.
-    else retry = setTimeout(save, retryMs, client).unref();
+    if (!isSaved) retry = setTimeout(save, retryMs, client).unref();
   }
 
   const shared =
@@ -67,14 +66,10 @@ export function createRevocations(
      * @param endsAt when the session would end, in milliseconds since 1970.
      */
     async add(session: string, endsAt: number) {
-      const now = timeNow();
-      for (const sessions of [revoked, unsaved]) {
-        for (const [other, end] of sessions) if (end + keptMs <= now) sessions.delete(other);
-      }
-      revoked.set(session, endsAt);
-      if (redis === undefined) return;
-      unsaved.set(session, endsAt);
-      await save(redis);
+      const earliest = timeNow() - keptMs;
+      for (const [other, { endsAt: end }] of revoked) if (end <= earliest) revoked.delete(other);
+      revoked.set(session, { endsAt, isSaved: false });
+      if (redis !== undefined) await save(redis);
     },
     /** Whether the session was signed out, as far as this process knows. @param isNow not a second ago. */
     has: async (session: string, isNow = false) =>

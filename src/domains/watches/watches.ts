@@ -219,16 +219,11 @@ export class Watches {
         for (const [id, { watch, foundLease }] of this.#running)
           if (leases.get(id)?.lease !== foundLease || this.#blocks(watch)) this.#leave(id);
         const known = [...leases].filter(([id]) => !this.#unknown.has(id));
-        await Promise.allSettled(known.map(([id, { lease }]) => this.#lookAt(id, lease)));
+        await Promise.allSettled(known.map(([id, { lease }]) => this.#serve(id, lease)));
       })
       // What is served goes on while the store is away.
       .catch(() => {});
     return this.#looking;
-  }
-
-  async #lookAt(id: string, foundLease: string): Promise<void> {
-    if (!(await this.#deps.store.lock(id))) this.#leave(id);
-    else if (this.#running.get(id)?.controller.signal.aborted !== false) await this.#serve(id, foundLease);
   }
 
   /** Whether an operator has blocked the client of a watch. */
@@ -240,12 +235,16 @@ export class Watches {
     this.#running.get(id)?.controller.abort();
   }
 
+  /** Serves a watch, unless it is served already, or by another gateway. */
   async #serve(id: string, foundLease: string): Promise<void> {
-    const watch = await this.#deps.store.get(id);
+    const { store, hasEnded } = this.#deps;
+    if (!(await store.lock(id))) return this.#leave(id);
+    if (this.#running.get(id)?.controller.signal.aborted === false) return;
+    const watch = await store.get(id);
     // Another gateway may know the secret that opens it.
-    if (watch === undefined) return this.#deps.store.release(id);
+    if (watch === undefined) return store.release(id);
     // Nothing more is read for it.
-    if (this.#blocks(watch) || (await this.#deps.hasEnded(watch.credential))) return this.#deps.store.remove(id);
+    if (this.#blocks(watch) || (await hasEnded(watch.credential))) return store.remove(id);
     const controller = new AbortController();
     const before = this.#running.get(id)?.ended;
     const atEnd = setTimeout(() => controller.abort(), watch.until - timeNow()).unref();
@@ -256,11 +255,11 @@ export class Watches {
         if (!controller.signal.aborted) this.#deps.report(error);
       });
       clearTimeout(atEnd);
-      const hasEnded = !controller.signal.aborted;
+      const isOver = !controller.signal.aborted;
       // Ends what it follows.
       controller.abort();
       if (this.#running.get(id)?.controller === controller) this.#running.delete(id);
-      if (hasEnded) await this.#deps.store.remove(id, watch.lease).catch(this.#deps.report);
+      if (isOver) await store.remove(id, watch.lease).catch(this.#deps.report);
     };
     this.#running.set(id, { watch, foundLease, controller, ended: serve() });
   }

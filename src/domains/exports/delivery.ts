@@ -7,14 +7,15 @@ import { iso } from '../../lib/time.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import {
-  type AttemptEnd,
   type EndpointContent,
   explanationOf,
+  explanationOfNone,
   genericFailure,
   maxAnswerBytes,
   meaningOf,
   objectIn,
   outcomeOfResponse,
+  tooLate,
 } from './endpoint-response.js';
 import type { ExportAttempt, ExportOutcome } from './model.js';
 
@@ -32,6 +33,11 @@ export interface OutboundCall {
 }
 
 type SentHeaders = Readonly<Record<string, string>>;
+
+/** How one attempt ended, and what the endpoint answered: empty without an answer that can be read. */
+type AttemptEnd = Pick<ExportAttempt, 'status' | 'fault' | 'isConnected' | 'explanation'> & {
+  readonly content: object;
+};
 
 /** The outcome of an export whose endpoint is not the one that it was started for. */
 export const endpointChanged: ExportOutcome = {
@@ -69,17 +75,16 @@ export async function deliver(
     const end = await attemptOnce(call, headers, guard);
     const milliseconds = Math.round(performance.now() - startedAt);
     if (span !== undefined) endSpan(span, call.url, end, attempts.length);
-    const { status, fault, isConnected } = end;
-    attempts.push({ ...attempt, status, fault, isConnected, milliseconds, explanation: explanationOf(end) });
+    const { content, ...known } = end;
+    const { status, fault, explanation } = known;
+    attempts.push({ ...attempt, ...known, milliseconds });
 
-    if (end.fault === 'ADDRESS_REFUSED') {
-      const message = attempts.length === 1 ? `Nothing was sent: ${end.reason}.` : genericFailure;
-      return { attempts, outcome: { kind: 'FAILED', message } };
-    }
-    if (end.fault === null && meaningOf(end.status) !== 'exception') {
-      return { attempts, outcome: outcomeOfResponse(end.status, end.body?.content ?? {}, html) };
-    }
-    if (attempts.length > maxRetries) return { attempts, outcome: { kind: 'FAILED', message: genericFailure } };
+    if (status !== null && meaningOf(status) !== 'exception')
+      return { attempts, outcome: outcomeOfResponse(status, content, html) };
+    const isRefused = fault === 'ADDRESS_REFUSED';
+    if (!isRefused && attempts.length <= maxRetries) continue;
+    const message = isRefused && attempts.length === 1 ? `${explanation}` : genericFailure;
+    return { attempts, outcome: { kind: 'FAILED', message } };
   }
 }
 
@@ -92,7 +97,7 @@ function endSpan(span: Span, url: URL, { status, fault }: AttemptEnd, retries: n
     'url.full': `${url.origin}/REDACTED`,
     ...serverAttributes(url),
   };
-  span.end('POST export', attributes, fault ?? (status >= 400 ? String(status) : undefined));
+  span.end('POST export', attributes, fault ?? (Number(status) >= 400 ? String(status) : undefined));
 }
 
 /** An attempt that has not ended. */
@@ -134,12 +139,19 @@ export async function attemptOnce(
       },
     });
     const isRead = ['delivered', 'rejected'].includes(meaningOf(statusCode));
-    return { status: statusCode, fault: null, isConnected, body: isRead ? await contentOf(body, headers) : undefined };
+    const read = isRead ? await contentOf(body, headers) : undefined;
+    const explanation = explanationOf(statusCode, read);
+    return { status: statusCode, fault: null, isConnected, explanation, content: read?.content ?? {} };
   } catch (error) {
-    const ended = { status: null, isConnected } as const;
-    if (error === timedOut) return { ...ended, fault: 'TIMEOUT' };
-    if (error instanceof AddressRefused) return { ...ended, fault: 'ADDRESS_REFUSED', reason: error.message };
-    return { ...ended, fault: 'BROKEN', informational: informationalIn(error) ?? informational.at(-1) };
+    const ended = { status: null, isConnected, content: {} };
+    if (error === timedOut) return { ...ended, fault: 'TIMEOUT', explanation: tooLate };
+    if (error instanceof AddressRefused)
+      return { ...ended, fault: 'ADDRESS_REFUSED', explanation: `Nothing was sent: ${error.message}.` };
+    return {
+      ...ended,
+      fault: 'BROKEN',
+      explanation: explanationOfNone(informationalIn(error) ?? informational.at(-1)),
+    };
   } finally {
     clearTimeout(deadline);
     await client.destroy();

@@ -106,36 +106,25 @@ export interface EndpointContent {
   readonly unreadable?: string;
 }
 
-/** How one attempt ended. Without a connection nothing was sent. `body` is undefined if the response is not final, or if its body is too large. `informational` is the last 1xx status. */
-export type AttemptEnd = { readonly isConnected: boolean } & (
-  | { readonly status: number; readonly fault: null; readonly body: EndpointContent | undefined }
-  | { readonly status: null; readonly fault: 'TIMEOUT' }
-  | { readonly status: null; readonly fault: 'BROKEN'; readonly informational: number | undefined }
-  | { readonly status: null; readonly fault: 'ADDRESS_REFUSED'; readonly reason: string }
-);
-
 const redirects = [301, 302, 303, 307, 308];
 const withoutBody = [204, 205];
 const members = z.object({ title: z.string(), message: z.string() });
 const rightAnswer = (status: number) => `Answer ${status} with JSON that has \`title\` and \`message\`.`;
 
-/** What came back from an endpoint, and what would be right, in words for the people who maintain it. Null if nothing is wrong. */
-export function explanationOf(end: AttemptEnd): string | null {
-  switch (end.fault) {
-    case null:
-      return explanationOfResponse(end.status, end.body);
-    case 'TIMEOUT':
-      return 'The endpoint did not answer completely within 15 seconds. Answer first, and do the rest of the work afterwards.';
-    case 'ADDRESS_REFUSED':
-      return `Nothing was sent: ${end.reason}.`;
-    case 'BROKEN':
-      return end.informational === undefined
-        ? 'The endpoint could not be reached, or the connection ended before the answer was complete. Check the address, the server and its certificate.'
-        : `The endpoint answered ${end.informational}, which announces an answer, but sent none after it. ${rightAnswer(200)}`;
-  }
-}
+export const tooLate =
+  'The endpoint did not answer completely within 15 seconds. Answer first, and do the rest of the work afterwards.';
 
-function explanationOfResponse(status: number, body: EndpointContent | undefined): string | null {
+/** Says why there is no answer. @param informational the last 1xx status. */
+export const explanationOfNone = (informational: number | undefined): string =>
+  informational === undefined
+    ? 'The endpoint could not be reached, or the connection ended before the answer was complete. Check the address, the server and its certificate.'
+    : `The endpoint answered ${informational}, which announces an answer, but sent none after it. ${rightAnswer(200)}`;
+
+/**
+ * What came back from an endpoint, and what would be right, in words for the people who maintain it. Null if nothing is wrong.
+ * @param body undefined if the response is not final, or if its body is too large.
+ */
+export function explanationOf(status: number, body: EndpointContent | undefined): string | null {
   const came = `The endpoint answered ${status}`;
   if (redirects.includes(status)) {
     return `${came} with a redirect to another address; redirects are not followed. Register the final address.`;

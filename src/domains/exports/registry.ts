@@ -46,27 +46,23 @@ export class Registry {
    *   NotFound; Conflict if no secret opens what it has sealed, or if it is changed twice at once.
    */
   async update(team: TeamKey, { endpoint: name, url, description, headers }: UpdateExportEndpointInput) {
+    const { store, seals } = this.#deps;
     if (url != null) await this.#checkUrl(url);
-    const before = endpointNamed(await this.#deps.store.read(team), name);
+    const before = endpointNamed(await store.read(team), name);
     const named = { name, url: url ?? before.url, description: description ?? before.description };
     const isElsewhere = new URL(named.url).origin !== new URL(before.url).origin;
     if (headers == null && before.headerNames.length > 0 && isElsewhere) {
       throw new BadUserInput('input.headers', 'must be given again, because the URL leads to another server');
     }
     // Headers that are replaced need not be opened.
-    const kept = await this.#deps.seals.openAll(team, headers == null ? before : { ...before, headerNames: [] });
+    const kept = await seals.openAll(team, headers == null ? before : { ...before, headerNames: [] });
     // An export goes on if it is sent where it was, with the same headers.
     const isSame = headers == null && named.url === before.url;
     const changes = {
       ...(!isSame && { revision: randomUUID(), failingSince: null }),
       ...named,
       headerNames: headers?.map(header => header.name) ?? before.headerNames,
-      ...(await this.#deps.seals.sealAll(
-        team,
-        named,
-        headers == null ? kept.headers : valuesOf(headers),
-        kept.secrets,
-      )),
+      ...(await seals.sealAll(team, named, headers == null ? kept.headers : valuesOf(headers), kept.secrets)),
     };
     const endpoint = await this.#storeChange(team, before, changes);
     if (!isSame) this.#forgetFailures(team, before);

@@ -71,9 +71,10 @@ export const csvExport = z
 const partsByDomain = oncePerValue((data: Esg): ReadonlyMap<string, Esg> => {
   const parts = new Map<string, Esg>();
   const add = (domain: unknown, part: unknown) => {
-    if (typeof domain !== 'string' || !isRecord(part)) return;
+    const isRecord = typeof part === 'object' && part !== null && !Array.isArray(part);
+    if (typeof domain !== 'string' || !isRecord) return;
     const key = domainKey(domain);
-    if (!parts.has(key)) parts.set(key, part);
+    if (!parts.has(key)) parts.set(key, part as Esg);
   };
   for (const [member, value] of Object.entries(data)) {
     add(member, value);
@@ -85,8 +86,4 @@ const partsByDomain = oncePerValue((data: Esg): ReadonlyMap<string, Esg> => {
 /** A company's part of its market's ESG data: a record in any list with its domain, or a member named after its domain. Null if there is neither. */
 export function esgOf(data: Esg, domain: string): Esg | null {
   return partsByDomain(data).get(domainKey(domain)) ?? null;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

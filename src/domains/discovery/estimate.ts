@@ -2,13 +2,6 @@
 import { known, type LeftOut, mapPresent, present } from '../../data/parsing.js';
 import type { Job } from './model.js';
 
-/** The first progress of a job that the gateways saw, and when, in milliseconds since 1970. */
-interface FirstSeen {
-  readonly id: string;
-  readonly at: number;
-  readonly progress: number;
-}
-
 /** An estimate that is later says only that the progress is noise: a discovery takes 10 to 15 minutes. */
 const maxEstimateMs = 7 * 24 * 60 * 60 * 1_000;
 
@@ -18,7 +11,8 @@ type ProgressOfJob = Pick<Job, 'progress' | 'finished'>;
 export interface ProgressHistory {
   /** The progress of a job that is done: 1 or 100. The service does not document it: null until a value shows which. */
   readonly scale: 1 | 100 | null;
-  readonly firstSeen: readonly FirstSeen[];
+  /** The first progress of each job that the gateways saw, and when, in milliseconds since 1970. */
+  readonly firstSeen: readonly Readonly<{ id: string; at: number; progress: number }>[];
 }
 
 /** The history after a poll. @param at when the jobs were read, in milliseconds since 1970. */

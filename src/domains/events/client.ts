@@ -52,8 +52,6 @@ export type EventQuery = Partial<
 /** Whether a `from` or `to` is a day without a time. */
 export const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text);
 
-/** The moment at which a `from` begins, in milliseconds since 1970. A day begins at 00:00 UTC. */
-export const startOf = (text: string) => Date.parse(text);
 /** The moment at which a `to` ends, in milliseconds since 1970. */
 export const endOf = (text: string) => Date.parse(isDay(text) ? `${text}T23:59:59.999Z` : text);
 

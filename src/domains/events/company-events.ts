@@ -39,7 +39,11 @@ export async function readCompanyEvents(
   const { query, first, extras } = request;
   const alone: ReadAlone = name => page(withNames(query, [name]), 1, first, extras);
   const groups = groupsOf(names).map(async group => {
-    const shared = readShared(group, request, page, alone).catch(nothingIfRefused);
+    const shared = readShared(group, request, page, alone).catch(error => {
+      // A service that refuses one name must not take the events of the others with it. After any other failure, many calls more would do harm.
+      if (error instanceof UpstreamBadInput) return nothing;
+      throw error;
+    });
     const read = (name: string) => shared.then(found => found.get(name) ?? alone(name));
     return Promise.all(group.map(name => read(name).catch((error: Error) => error)));
   });
@@ -47,12 +51,6 @@ export async function readCompanyEvents(
 }
 
 const nothing: Found = new Map();
-
-/** A service that refuses one name must not take the events of the others with it. After any other failure, many calls more would do harm. */
-function nothingIfRefused(error: unknown): Found {
-  if (error instanceof UpstreamBadInput) return nothing;
-  throw error;
-}
 
 function groupsOf(names: readonly string[]): readonly (readonly string[])[] {
   const groups: string[][] = [];

@@ -84,7 +84,6 @@ export function createEventsLoaders(
         return names.flatMap(([index, name]) => (isKnown(name) ? [] : { name, member: `${member}.${index}`, count }));
       });
     }),
-    /** Finds an event in the list (see `findEvent`). */
     event: (id: string, since: string | undefined, vectors: boolean) =>
       findEvent(id, since, vectors, statisticsLimit, searches),
     /** @param vectors whether its embedding is selected. */

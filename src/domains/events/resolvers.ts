@@ -31,7 +31,7 @@ import { boundedList } from '../../graphql/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { oncePerValue } from '../../lib/run.js';
 import { instantOf, isCalendarDay, readTime } from '../../lib/time.js';
-import { type EventQuery, endOf, filterParameters, isDay, startOf } from './client.js';
+import { type EventQuery, endOf, filterParameters, isDay } from './client.js';
 import { withNames } from './company-events.js';
 import { eventChanges, eventUpdates } from './feed.js';
 import type { EventWindowWithCursor } from './loaders.js';
@@ -273,7 +273,7 @@ const preparedQuery = oncePerValue((filter: EventFilter): EventQuery => {
     maxSeverity,
     search: filter.search == null ? undefined : plainText(filter.search, 'filter.search'),
   };
-  if (query.from !== undefined && query.to !== undefined && startOf(query.from) > endOf(query.to)) {
+  if (query.from !== undefined && query.to !== undefined && Date.parse(query.from) > endOf(query.to)) {
     throw new BadUserInput('filter.from', 'must not be after filter.to');
   }
   if (filterParameters(query).toString().length > maxQueryLength) throw tooLong();

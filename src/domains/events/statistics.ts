@@ -7,17 +7,14 @@ import { maxPageSize } from '../../graphql/input.js';
 import { timeNow } from '../../lib/clock.js';
 import { countValues } from '../../lib/count-values.js';
 import { dayMs, iso } from '../../lib/time.js';
-import { type EventQuery, endOf, startOf } from './client.js';
+import { type EventQuery, endOf } from './client.js';
 import { type Event, type EventPage, eventsOf, highestScore } from './model.js';
 import { divide } from './tail.js';
 
 export type ReadEvents = (query: EventQuery, page: number, pageSize: number) => Promise<EventPage>;
 
 /** A range of `lastUpdated`, in milliseconds since 1970, both ends inclusive. */
-interface UpdateRange {
-  readonly from: number;
-  readonly to: number;
-}
+type UpdateRange = ReturnType<typeof rangeOf>;
 
 /** As `@cost` says of the field. */
 const maxBuckets = 1_000;
@@ -56,10 +53,10 @@ export async function readNewest(query: EventQuery, limit: number, read: ReadEve
 }
 
 /** The range that a query selects, with the service's defaults (docs/upstream-api.md: GET events). @param now milliseconds since 1970. */
-function rangeOf({ from, to }: EventQuery, now: number): UpdateRange {
+function rangeOf({ from, to }: EventQuery, now: number) {
   const today = now - (now % dayMs);
   return {
-    from: from === undefined ? today - dayMs : startOf(from),
+    from: from === undefined ? today - dayMs : Date.parse(from),
     to: to === undefined ? today + dayMs - 1 : endOf(to),
   };
 }

@@ -75,13 +75,12 @@ export function createEventsLoaders(
       const { size: count } = new Set(pages.flatMap(({ events }) => present(events).map(({ id }) => id)));
       if (count === 0 || count < (pages[0] as EventPage).totalItems) return [];
       return nameMembers.flatMap(member => {
-        const known = pages.map(page => namesOn(page)[member]);
-        const isKnown = (name: string) => {
+        const known = pages.flatMap(page => namesOn(page).get(member) ?? []);
+        return (filter[member] ?? []).flatMap((name, index) => {
           const folded = plain(name);
-          return known.some(names => (isVain ? names.exact.has(name) : names.folded.includes(folded)));
-        };
-        const names = [...(filter[member] ?? []).entries()];
-        return names.flatMap(([index, name]) => (isKnown(name) ? [] : { name, member: `${member}.${index}`, count }));
+          const isKnown = known.some(names => (isVain ? names.exact.has(name) : names.folded.includes(folded)));
+          return isKnown ? [] : { name, member: `${member}.${index}`, count };
+        });
       });
     }),
     event: (id: string, since: string | undefined, vectors: boolean) =>
@@ -176,16 +175,12 @@ const anyName = { affectedDatapoint: undefined, alertType: undefined, impactedEn
 
 /** All names on a page, and those of each member as one text: a service may find an event by a part of a name. */
 const namesOn = oncePerValue(({ events }: EventPage) => {
-  const of = (member: (typeof nameMembers)[number]) => {
+  const names = nameMembers.map(member => {
     const found = present(events).flatMap(event => present<{ readonly name: string }>(event[member]));
     const exact = new Set(found.map(({ name }) => name));
-    return { exact, folded: [...exact].map(plain).join('\n') };
-  };
-  return {
-    affectedDatapoints: of('affectedDatapoints'),
-    alertTypes: of('alertTypes'),
-    impactedEntities: of('impactedEntities'),
-  };
+    return [member, { exact, folded: [...exact].map(plain).join('\n') }] as const;
+  });
+  return new Map(names);
 });
 
 const noExtras: EventExtras = { vectors: false, position: false };

@@ -5,7 +5,7 @@ import type { Job as JobModel, SearchKeywords as SearchKeywordsModel, SearchCrit
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
 import type { ExportAttempt as ExportAttemptModel, ExportRecord as ExportRecordModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
 import type { Market as MarketModel, MarketTopic as MarketTopicModel, MarketTopicGroup as MarketTopicGroupModel } from '../domains/markets/model.js';
-import type { EmbedSession as EmbedSessionModel } from '../domains/sessions/model.js';
+import type { EmbedSession as EmbedSessionModel } from '../domains/sessions/client.js';
 import type { Watch as WatchModel } from '../domains/watches/model.js';
 import type { EventUpdate as EventUpdateModel } from '../domains/events/updates.js';
 import type { Context } from '../context.js';

@@ -1,4 +1,5 @@
 // How the service is asked to sign a user in, and for the session of an embedded page.
+import { z } from 'zod';
 import { receivedCookies } from '../../auth/service-cookies.js';
 import { unwrapped } from '../../data/parsing.js';
 import { refusalOf } from '../../data/polling/state-message.js';
@@ -9,7 +10,24 @@ import type { Write } from '../../data/writer.js';
 import { SignInFailed, UpstreamInvalidResponse } from '../../errors.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { type EmbedSession, embedSession } from './model.js';
+
+const text = z.string();
+
+const maxLifetime = 2 ** 31 - 1;
+
+/** A lifetime in seconds, as near as `Int` comes to it: a session must not be lost because of it. One that is no number has ended. */
+const lifetime = z
+  .unknown()
+  .default(0)
+  .transform(seconds => Math.trunc(Math.min(Math.max(Number(seconds) || 0, 0), maxLifetime)));
+
+/** The five fields of a session (docs/upstream-api.md: Authentication), which is none without an access token. */
+const embedSession = z.preprocess(
+  unwrapped,
+  z.object({ idToken: text, accessToken: text.min(1), refreshToken: text, expiresIn: lifetime, checksum: text }),
+);
+
+export type EmbedSession = z.output<typeof embedSession>;
 
 /** GET /v2/auth/session. It creates a new session each time, so it is a write. */
 export const embedSessionWrite: Write<EmbedSession> = {

@@ -2,8 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
 import type { Credential } from '../../auth/credentials.js';
 import type { Sealer } from '../../auth/seal.js';
+import { serviceCookie } from '../../auth/service-cookies.js';
 import { Secret } from '../../config/values.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import { NotConfigured, SignInFailed, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
@@ -13,10 +15,26 @@ import type { ResponseMetadata } from '../../observability/response-metadata.js'
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { SignInAttempts } from './attempts.js';
 import { signIn } from './client.js';
-import { type Session, session } from './model.js';
 import type { Revocations } from './revocations.js';
 
 export type Sessions = ReturnType<typeof createSessions>;
+
+/** The content of the gateway's cookie, sealed: the service's cookies, and their user. What a newer gateway has added stays when it is resealed. */
+const session = z.looseObject({
+  /** Stays the same for the whole session, however often it is resealed. */
+  id: z.string().min(1),
+  cookies: z.array(serviceCookie).min(1),
+  /** Identifies the service that set the cookies. */
+  service: z.string(),
+  email: z.string(),
+  name: z.string().nullable(),
+  /** In milliseconds since 1970. */
+  endsAt: z.int(),
+  /** Whether the browser keeps the cookie until then, instead of until it closes. */
+  isKept: z.boolean(),
+});
+
+type Session = z.output<typeof session>;
 
 interface SessionsDeps {
   readonly upstream: Upstream;

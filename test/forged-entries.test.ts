@@ -164,7 +164,7 @@ test('A value of another type is replaced, also where it would never expire', as
     'mig:count:client': () => createRedisCounter(redis, 'mig:count', 60).add('client', 1),
     [`mig:live:${sharedStore(redis).namespace}:{topic}:generation:lock`]: async () => {
       const store = redisPollStore(sharedStore(redis), 1_000);
-      await store.lock('topic', 'generation', 'gateway').finally(() => store.close());
+      await store.lock('topic', 'generation').finally(() => store.close());
     },
     'mig:sessions:revoked': () => createRevocations(redis, silentTelemetry).add('session', Date.now() + 60_000),
     [`mig:purge:${testFleet(redis)}`]: () => writePurge(redis, testFleet(redis), 'all'),

@@ -186,7 +186,7 @@ test.each(['the lock', 'the generation'])(
       },
     };
     const deps = { store, intervalMs: 300, telemetry: silentTelemetry, budget: new MemoryBudget(), acceptedScopes };
-    const poller = new Poller(scope(), 'one', watched as Watched<unknown>, { ...deps, gateway: 'this' }, () => {});
+    const poller = new Poller(scope(), 'one', watched as Watched<unknown>, deps, () => {});
     await until(() => released === 1);
     const before = locked;
     letGo();
@@ -263,7 +263,7 @@ test('forgets the state of what nobody watches any more once its time is over, w
     return new WeakRef(state);
   }
   const state = await publish();
-  await store.release('topic', 'first', 'gateway');
+  await store.release('topic', 'first');
   expect(await read()).toMatchObject({ order: 1 });
   await until(() => {
     collectGarbage();

@@ -7,12 +7,12 @@ export interface PollStore {
   /** Whether other gateways may use it, too. */
   readonly isShared: boolean;
   readonly lockMs: number;
-  /** Locks the polls of a topic for a gateway, or extends the lock that it has. @returns whether `holder` has it now. */
-  lock(topic: string, generation: string, holder: string): Promise<boolean>;
+  /** Locks the polls of a topic for this gateway, or extends the lock that it has. @returns whether this gateway has it now. */
+  lock(topic: string, generation: string): Promise<boolean>;
   /** Whether another gateway may poll now. */
   isLocked(topic: string, generation: string): Promise<boolean>;
   /** Gives a lock back, so that another gateway need not wait for its end. */
-  release(topic: string, generation: string, holder: string): Promise<void>;
+  release(topic: string, generation: string): Promise<void>;
   /** The last state of a generation. Rejects also if a part of it cannot be read. */
   read(topic: string, generation: string): Promise<StateMessage<unknown> | undefined>;
   /**

@@ -31,7 +31,6 @@ export interface PollerDeps {
   readonly budget: MemoryBudget;
   /** Nothing is locked in the store for the others: anyone can make up a credential. */
   readonly acceptedScopes: Pick<AcceptedScopes, 'has'>;
-  readonly gateway: string;
 }
 
 /** With its place in the order of its topic. */
@@ -99,8 +98,8 @@ export class Poller {
   }
 
   async #release(): Promise<void> {
-    const { store, gateway } = this.#deps;
-    if (this.#generation !== undefined) await store.release(this.#name, this.#generation, gateway).catch(() => {});
+    if (this.#generation === undefined) return;
+    await this.#deps.store.release(this.#name, this.#generation).catch(() => {});
   }
 
   #lockIn(milliseconds: number): void {
@@ -110,7 +109,7 @@ export class Poller {
 
   /** Finds out again and again who polls, because that gateway can be killed. One that does not poll reads the state: a message can be missed. Never rejects. */
   async #lock(): Promise<void> {
-    const { store, gateway, acceptedScopes } = this.#deps;
+    const { store, acceptedScopes } = this.#deps;
     this.#lockIn(store.lockMs / attemptsPerLock);
     const generation = this.#generation;
     const polling = this.#polling;
@@ -119,7 +118,7 @@ export class Poller {
     await this.#readGeneration(generation);
     if (this.#isStopped || isOutdated()) return;
     const mayLock = generation !== undefined && acceptedScopes.has(this.#scope);
-    const isOurs = !mayLock || (await store.lock(this.#name, generation, gateway).catch(() => undefined));
+    const isOurs = !mayLock || (await store.lock(this.#name, generation).catch(() => undefined));
     if (isOutdated()) return;
     this.#isForAll = mayLock && isOurs !== false;
     const isRead = (this.#polling !== undefined && isOurs !== false) || (await this.#readStored());

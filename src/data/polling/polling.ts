@@ -9,7 +9,7 @@
 // A poller listens, polls with the lock, or polls alone: while the store cannot be used, or the service has not accepted the scope (docs/protocols.md).
 // Needs: how to ask, what is the same and what is final (`Watched`); where something writes, its generation.
 // Never: asks with a credential of another scope, asks more than once in an interval, or goes on after the service has refused.
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Scope } from '../../auth/credentials.js';
 import { RateLimited } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
@@ -28,12 +28,12 @@ const defaultMaxWatched = 1_000;
 /** @param shared where pollers share locks and states; undefined: this gateway is alone. */
 export function createPolling(
   shared: SharedStore | undefined,
-  given: Omit<PollerDeps, 'gateway' | 'store'>,
+  given: Omit<PollerDeps, 'store'>,
   maxWatched = defaultMaxWatched,
 ) {
   const { intervalMs } = given;
   const store = shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
-  const deps: PollerDeps = { ...given, store, gateway: randomUUID() };
+  const deps: PollerDeps = { ...given, store };
   /** By their names. A scope without a poller has no entry. */
   const pollersOf = new Map<Scope, Map<string, Poller>>();
   const nameOf = (scope: Scope, key: string) => `${scope} ${createHash('sha256').update(key).digest('base64url')}`;

@@ -1,5 +1,5 @@
 // What gateways of a fleet tell each other of their polls, through Redis.
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { timeNow } from '../../lib/clock.js';
 import { oncePerValue } from '../../lib/run.js';
@@ -42,14 +42,16 @@ type Stored = z.output<typeof storedSchema>;
 function sharedLists({ redis, telemetry }: SharedStore) {
   const counted = <T>(command: string, send: () => Promise<T>) => countFaults(telemetry, command, send);
   const keyOf = (channel: string) => `${channel}:pieces`;
-  /** By channel, and by the id of a piece. */
-  const known = new Map<string, Map<string, object>>();
-  /** The last run of `join` for each channel: one at a time, so that none reads what another already does. */
-  const joining = new Map<string, Promise<unknown>>();
+  /** By channel. Of `join`, the last run: one at a time, so that none reads what another already does. */
+  const followed = new Map<string, { elements: Map<string, object>; joining: Promise<unknown> }>();
+  const keep = (channel: string, elements: Map<string, object>): void => {
+    const here = followed.get(channel);
+    if (here !== undefined) here.elements = elements;
+  };
 
   async function join({ message, list }: Stored, channel: string): Promise<StateMessage<unknown>> {
     if (list === undefined || message.kind === 'refused') return message;
-    const elements = known.get(channel) ?? new Map<string, object>();
+    const elements = followed.get(channel)?.elements ?? new Map<string, object>();
     const missing = list.pieces.filter(({ id }) => !elements.has(id));
     for (const batch of batchesOf(missing, lengthOf, maxAtOnce)) {
       const ids = batch.map(({ id }) => id);
@@ -62,32 +64,27 @@ function sharedLists({ redis, telemetry }: SharedStore) {
       }
     }
     const whole = list.pieces.map(({ id }) => elements.get(id) as object);
-    if (known.has(channel))
-      known.set(channel, new Map(list.pieces.map(({ id }, index) => [id, whole[index] as object])));
+    keep(channel, new Map(list.pieces.map(({ id }, index) => [id, whole[index] as object])));
     return { ...message, state: { ...(message.state as object), [list.member]: whole } };
   }
 
   return {
-    follow: (channel: string) => known.set(channel, new Map()),
-    keep(channel: string, list: readonly object[]): void {
-      if (known.has(channel)) known.set(channel, new Map(list.map(element => [pieceOf(element).id, element])));
-    },
-    leave(channel: string): void {
-      known.delete(channel);
-      joining.delete(channel);
-    },
+    follow: (channel: string) => followed.set(channel, { elements: new Map(), joining: Promise.resolve() }),
+    keep: (channel: string, list: readonly object[]) =>
+      keep(channel, new Map(list.map(element => [pieceOf(element).id, element]))),
+    leave: (channel: string) => followed.delete(channel),
     /** The message with its list. What this process does not have of it is read. @throws Error if something is missing. */
     joined(stored: Stored, channel: string): Promise<StateMessage<unknown>> {
-      const running = joining.get(channel) ?? Promise.resolve();
-      const next = running.catch(() => {}).then(() => join(stored, channel));
-      if (known.has(channel)) joining.set(channel, next);
+      const here = followed.get(channel) ?? { joining: Promise.resolve() };
+      const next = here.joining.catch(() => {}).then(() => join(stored, channel));
+      here.joining = next;
       return next;
     },
     /** Writes what Redis does not have of a list. @returns its pieces, and the ids of what Redis need not have any more. */
     async write(channel: string, list: readonly object[], ms: number) {
       const pieces = list.map(element => pieceOf(element));
       const elements = new Map(pieces.map(({ id }, index) => [id, list[index] as object]));
-      if (known.has(channel)) known.set(channel, elements);
+      keep(channel, elements);
       const key = keyOf(channel);
       const expire = () => counted('PEXPIRE', () => redis.pexpire(key, ms));
       await expire();
@@ -114,6 +111,7 @@ function sharedLists({ redis, telemetry }: SharedStore) {
 export function redisPollStore(shared: SharedStore, intervalMs: number): PollStore {
   const { redis, namespace, signer, telemetry } = shared;
   const { lockMs, keepMs } = timesFor(intervalMs);
+  const holder = randomUUID();
   /** An older message was put back by somebody. */
   const maxAgeMs = Math.max(5 * 60_000, keepMs.state);
   /** The keys of one topic share a Cluster slot. */
@@ -152,10 +150,10 @@ export function redisPollStore(shared: SharedStore, intervalMs: number): PollSto
   return {
     isShared: true,
     lockMs,
-    lock: (topic, generation, holder) => takeLock(redis, redisKey(topic, generation, 'lock'), holder, lockMs, counted),
+    lock: (topic, generation) => takeLock(redis, redisKey(topic, generation, 'lock'), holder, lockMs, counted),
     isLocked: async (topic, generation) =>
       (await counted('GET', () => redis.get(redisKey(topic, generation, 'lock')))) !== null,
-    release: (topic, generation, holder) => releaseLock(redis, redisKey(topic, generation, 'lock'), holder, counted),
+    release: (topic, generation) => releaseLock(redis, redisKey(topic, generation, 'lock'), holder, counted),
     async read(topic, generation) {
       const text = await counted('GET', () => redis.get(redisKey(topic, generation, 'state')));
       const stored = text === null ? undefined : decode(channelOf(topic), text, 'state');

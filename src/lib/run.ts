@@ -194,8 +194,6 @@ export interface Waiter {
   start(): void;
 }
 
-const start = (waiter: Waiter | undefined) => waiter?.start();
-
 /**
  * Bounds how many calls run at once, and how many wait for a slot. A freed slot goes straight to a call that waits. A client has up to half of all slots
  * in a row, then the next client has its turn: so most operations get what they need at once, and none waits for all calls of a very large one. One client
@@ -233,8 +231,7 @@ export class Bulkhead {
       this.#freeSlots += 1;
       return;
     }
-    const next = this.#waiting.take();
     // Not now: thousands may wait, and each of them may fail at once and start the next. `queueMicrotask` makes an `AsyncResource` for each.
-    void Promise.resolve(next).then(start);
+    void Promise.resolve(this.#waiting.take()).then(waiter => waiter?.start());
   }
 }

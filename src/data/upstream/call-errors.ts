@@ -111,14 +111,13 @@ type Problem = ReturnType<typeof jsonObject>;
 
 /** @param problem what a body says. */
 export function errorOfProblem(problem: Problem, reply: Reply, request: RequestInfo): GatewayError {
-  const { errorCode, message } = readProblem(problem);
-  const retryAfter = retryAfterSeconds(reply);
+  const { errorCode: code, message } = problem;
+  const errorCode = typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code) ? code : null;
   // A status that says no more than that it failed leaves the rest to the code.
   const told = saysFailure(problem.status) ? { ...problem, status: null } : problem;
-  const stated =
-    (reply.status <= 299 ? statedStatus(told) : statusNamed(problem.errorCode, documented)) ?? reply.status;
-  const noStore = forbidsStoring(reply);
-  const fault = { status: reply.status, stated, errorCode, retryAfterSeconds: retryAfter, noStore };
+  const stated = (reply.status <= 299 ? statedStatus(told) : statusNamed(code, documented)) ?? reply.status;
+  const [retryAfterSeconds, noStore] = [retryAfterOf(reply), forbidsStoring(reply)];
+  const fault = { status: reply.status, stated, errorCode, retryAfterSeconds, noStore };
   switch (stated) {
     case 400:
     case 422:
@@ -126,7 +125,7 @@ export function errorOfProblem(problem: Problem, reply: Reply, request: RequestI
     case 413:
     case 414:
     case 431:
-      return badInput(fault, request, message);
+      return badInput(fault, request, typeof message === 'string' ? message : '');
     case 401:
       return new Unauthenticated('The service does not accept the credential', fault);
     case 403:
@@ -149,7 +148,7 @@ export function errorOfProblem(problem: Problem, reply: Reply, request: RequestI
 }
 
 /** The seconds that a reply asks to wait, at most a day; undefined if it does not say, or nothing that can be read. */
-function retryAfterSeconds(reply: Reply): number | undefined {
+function retryAfterOf(reply: Reply): number | undefined {
   const text = String(reply.headers['retry-after'] ?? '').trim();
   // A date has letters; `-1` would be one of long ago, too.
   const date = /[a-z]/i.test(text) ? Date.parse(text) : Number.NaN;
@@ -200,13 +199,11 @@ function badInput(fault: UpstreamFault, { argument, members = [], listed }: Requ
   const message = 'The service rejected the request as invalid';
   const values = listed === undefined ? [] : valuesIn(text, listed.values);
   if (values.length > 0) return new UpstreamBadInput(`${message}: ${values.join(', ')}`, fault, listed?.argument);
-  const named = members.filter(member => hasWord(text, member));
+  const words: readonly string[] = text.match(/\w+/g) ?? [];
+  const named = members.filter(member => words.includes(member.slice(member.lastIndexOf('.') + 1)));
   if (argument === undefined || named.length === 0) return new UpstreamBadInput(message, fault, argument);
   return new UpstreamBadInput(`${message}: ${named.join(', ')}`, fault, `${argument}.${named[0]}`);
 }
-
-/** Whether a text holds the last part of a path as a word. */
-const hasWord = (text: string, path: string) => text.match(/\w+/g)?.includes(path.slice(path.lastIndexOf('.') + 1));
 
 const maxNamedValues = 10;
 
@@ -235,9 +232,3 @@ export function statedStatus({ errorCode, statusCode, status, code, error }: Pro
 /** Whether a status says in a word of its own that something failed. */
 export const saysFailure = (status: unknown): boolean =>
   typeof status === 'string' && /^(?:error|fail|failed|failure)$/i.test(status);
-
-/** The members of an error's body that it documents. */
-const readProblem = ({ errorCode, message }: Problem) => ({
-  errorCode: typeof errorCode === 'string' && /^[A-Z0-9_]{1,64}$/.test(errorCode) ? errorCode : null,
-  message: typeof message === 'string' ? message : '',
-});

@@ -8,7 +8,7 @@ import {
   UpstreamFailure,
   UpstreamInvalidResponse,
 } from '../../errors.js';
-import { type MaybePromise, runYielding, type Waiter } from '../../lib/run.js';
+import { andThen, type MaybePromise, runYielding, type Waiter } from '../../lib/run.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
@@ -202,20 +202,11 @@ export class Call<T> implements Waiter, ExchangeListener {
     this.#batch.leave();
     state.exchange.release();
     this.#target.origin.bulkhead.leave();
-    let value: MaybePromise<T>;
     try {
-      value = read(this.#index, state.reply);
+      const ending = andThen(read(this.#index, state.reply), value => this.#succeed(value));
+      if (ending instanceof Promise) ending.catch(error => this.#failToRead(error));
     } catch (error) {
       this.#failToRead(error);
-      return;
-    }
-    if (value instanceof Promise) {
-      value.then(
-        result => this.#succeed(result),
-        error => this.#failToRead(error),
-      );
-    } else {
-      this.#succeed(value);
     }
   }
 

@@ -82,7 +82,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #bytes = 0;
   /** As they came over the wire, while they are decoded. */
   #encodedBytes = 0;
-  #abortReason: Error | undefined;
   #isOver = false;
 
   constructor(limits: ReplyLimits, listener: ExchangeListener) {
@@ -93,14 +92,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Ends the exchange early. The listener learns of it at once; undici now, or when it starts the request. What undici reports later is ignored. */
   abort(reason: Error): void {
     if (this.#isOver) return;
-    this.#abortReason = reason;
     this.#break(reason);
     this.#controller?.abort(reason);
   }
 
-  /** @throws the reason given to `abort`: undici then sends nothing and keeps the connection, which `controller.abort` would destroy. */
+  /** @throws Error after `abort`: undici then sends nothing and keeps the connection, which `controller.abort` would destroy. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.#abortReason !== undefined) throw this.#abortReason;
+    if (this.#isOver) throw new Error('The exchange was ended before it began');
     this.#controller = controller;
   }
 

@@ -148,12 +148,9 @@ class Origin {
   #replaceBy(socket: Socket): void {
     const closing = this.#pool.close().finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
-    let first: Socket | undefined = socket;
-    if (this.#held === undefined) {
-      // No call needs it now, and nobody would hear that the service closes it.
-      first = undefined;
-      socket.destroy();
-    }
+    let first = this.#held && socket;
+    // No call needs it now, and nobody would hear that the service closes it.
+    if (first === undefined) socket.destroy();
     this.#pool = this.#open((target, callback) => {
       const opened = first;
       first = undefined;

@@ -43,9 +43,6 @@ const reconnectPause = (attempt: number) => Math.min(attempt * 50, maxReconnectP
 /** Whether a server refuses because it is not the primary, or not yet. A new connection may reach another server, because the name is resolved again. */
 const doesNotServe = ({ message }: Error) => /^(READONLY|LOADING|MASTERDOWN|NOREPLICAS) /.test(message);
 
-/** Whether a server answers, but refuses what changes its data. */
-const takesNoWrites = (message: string) => /^(READONLY|OOM|MISCONF|NOREPLICAS) /.test(message);
-
 /**
  * A connection for commands. It reconnects forever. While it is disconnected, it queues nothing, and every command fails at once.
  * @param urls one `redis://` or `rediss://` address, or the nodes of a Cluster.
@@ -69,9 +66,6 @@ export function connectRedis(
     disableClientInfo: true,
   };
   let nodeFault: Error | undefined;
-  const noteFault = (error: Error) => {
-    nodeFault = error;
-  };
   const client =
     others.length === 0
       ? new Redis(url, { ...shared, enableOfflineQueue: false, retryStrategy: reconnectPause })
@@ -81,7 +75,7 @@ export function connectRedis(
           slotsRefreshInterval: slotsRefreshMs,
           // A certificate is for a name: ioredis would look it up, and connect to the address.
           dnsLookup: (host, callback) => callback(null, host),
-          redisOptions: { ...shared, ...credentialsOf(url), Connector: connectorOf(noteFault) },
+          redisOptions: { ...shared, ...credentialsOf(url), Connector: connectorOf(error => (nodeFault = error)) },
         });
   // ioredis emits no error if it cannot resolve the nodes of a Cluster, or if a server closes the connection before it is ready.
   let isExplained = false;
@@ -232,7 +226,7 @@ export async function faultsOfRedis(client: RedisClient): Promise<readonly strin
       const { message } = error as Error;
       if (/^NOPERM|unknown command/i.test(message)) refused.add(name);
       isTooOld ||= /syntax error/.test(message);
-      if (takesNoWrites(message)) refusesWrites ??= error;
+      if (/^(READONLY|OOM|MISCONF|NOREPLICAS) /.test(message)) refusesWrites ??= error;
       return '';
     }
   };
@@ -380,24 +374,20 @@ export function redisAttributes(client: RedisClient): Attributes {
 export function createRedisGuard(telemetry: RedisTelemetry) {
   let faults = 0;
   let restsUntil = 0;
-  const rest = () => {
-    restsUntil = performance.now() + restMs;
-  };
   return async <T>(command: string, run: () => Promise<T>): Promise<T | undefined> => {
-    if (faults >= faultsInARow) {
-      if (performance.now() < restsUntil) {
-        telemetry.redisFault(command, new BrokenCircuitError());
-        return undefined;
-      }
-      rest();
+    if (faults >= faultsInARow && performance.now() < restsUntil) {
+      telemetry.redisFault(command, new BrokenCircuitError());
+      return undefined;
     }
+    // While this one is a trial.
+    restsUntil = performance.now() + restMs;
     try {
       const result = await countFaults(telemetry, command, run);
       faults = 0;
       return result;
     } catch {
       faults += 1;
-      rest();
+      restsUntil = performance.now() + restMs;
       return undefined;
     }
   };

@@ -15,7 +15,7 @@ import { NotFound } from '../../errors.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { SharedStore } from '../shared-store.js';
-import type { Generation, Generations } from './generations.js';
+import type { Generations } from './generations.js';
 import { type ScopedKey, scopeOfKey } from './keys.js';
 import type { Load, Lookup, LookupResult } from './lookup.js';
 import { type CacheState, LookupBatch, resultOf } from './lookup-batch.js';
@@ -65,10 +65,10 @@ export class Cache {
     signal: AbortSignal,
     span?: Span,
   ): Promise<void> {
-    const tags = new Set<string>();
-    for (const { tag } of lookups) if (tag !== undefined) tags.add(tag);
-    const read = async (tag: string) => [tag, await this.generations.current(tag, scopeOf(lookups))] as const;
-    const generations = tags.size === 0 ? none : new Map(await Promise.all([...tags].map(read)));
+    const scope = lookups[0] && scopeOfKey(lookups[0].key);
+    const tags = [...new Set(lookups.flatMap(({ tag }) => tag ?? []))];
+    const read = async (tag: string) => [tag, await this.generations.current(tag, scope)] as const;
+    const generations = new Map(tags.length === 0 ? [] : await Promise.all(tags.map(read)));
     signal.throwIfAborted();
     const batch = new LookupBatch(this.#state, load as Load<Lookup>, span);
     const leave = () => batch.leave(signal.reason);
@@ -81,6 +81,3 @@ export class Cache {
     if (batch.late.length > 0) await this.loadMany(batch.late as L[], load, signal, span);
   }
 }
-
-const scopeOf = (lookups: readonly Lookup[]) => scopeOfKey((lookups[0] as Lookup).key);
-const none: ReadonlyMap<string, Generation | undefined> = new Map();

@@ -24,33 +24,7 @@ export interface Generation {
 }
 
 /** The generations of all tags, and the epochs of all scopes. */
-export interface Generations {
-  /**
-   * The current one. Undefined if Redis cannot be asked for it; entries with this tag must not be used then.
-   * @param scope keeps a proposed token for the fleet, if the service has accepted it.
-   */
-  current(tag: string, scope?: Scope): Promise<Generation | undefined>;
-  /** The current one if this process knows it without a call to Redis; undefined if it is in Redis, where another process may replace it. */
-  known(tag: string): Generation | undefined;
-  /**
-   * Replaces the token of a tag, which invalidates all entries with this tag. If Redis cannot be reached, waits for as long as Redis takes to move to
-   * another server. Never rejects: a token that could not be replaced in this time is replaced when Redis is back.
-   */
-  renew(tag: string): Promise<void>;
-  /**
-   * Call it before a write is sent. Until the write has ended, or for a minute if this process ends before it, the token is one under which nothing may be
-   * cached. Never rejects, and waits no longer than for two commands of Redis.
-   * @returns what ends the write, and renews the token if the write has done something. Never rejects.
-   */
-  begin(tag: string): Promise<(effect: WriteEffect) => Promise<void>>;
-  /**
-   * The epoch of a scope, which each purge of this scope, or of all, replaces; empty if nothing was purged. It is a part of the keys of records and
-   * responses, so that nothing from before the purge is found again: neither in memory nor in Redis, nor what a call brings that was running at the time.
-   */
-  epochOf(scope: Scope): string;
-  /** Reads the epochs from Redis. Without Redis it does nothing. Never rejects. */
-  refresh(): Promise<void>;
-}
+export type Generations = ReturnType<typeof sharedGenerations>;
 
 /** What a write has done. After an unknown effect, it may still be carried out: nothing may be cached until a minute after the last write. */
 export type WriteEffect = 'done' | 'unknown' | 'none';
@@ -184,9 +158,10 @@ export async function writePurge(
 }
 
 /** The purges of a fleet, read once a second; while Redis is away, the process uses those that it knows. */
-function followEpochs({ redis, namespace, telemetry }: SharedStore): Pick<Generations, 'epochOf' | 'refresh'> {
+function followEpochs({ redis, namespace, telemetry }: SharedStore) {
   const guarded = createRedisGuard(telemetry);
   let epochs: Readonly<Record<string, string>> = {};
+  /** Reads the epochs from Redis. Never rejects. */
   async function refresh(): Promise<void> {
     if (redis.status !== 'ready') return;
     const found = await guarded('HGETALL', () => redis.hgetall(epochsKey(namespace)));
@@ -198,7 +173,14 @@ function followEpochs({ redis, namespace, telemetry }: SharedStore): Pick<Genera
   redis.on('ready', () => void refresh());
   const timer = setInterval(() => void refresh(), refreshMs).unref();
   redis.once('end', () => clearInterval(timer));
-  return { epochOf: scope => `${epochs[all] ?? ''}${epochs[scope] ?? ''}`, refresh };
+  return {
+    /**
+     * The epoch of a scope, which each purge of this scope, or of all, replaces; empty if nothing was purged. It is a part of the keys of records and
+     * responses, so that nothing from before the purge is found again: neither in memory nor in Redis, nor what a call brings that was running at the time.
+     */
+    epochOf: (scope: Scope) => `${epochs[all] ?? ''}${epochs[scope] ?? ''}`,
+    refresh,
+  };
 }
 
 /** The writes of a process, as changes of tokens. One that Redis did not take is owed: the other processes would use entries from before it again. */
@@ -249,7 +231,16 @@ function createWrites({ redis, namespace, telemetry }: SharedStore) {
     answered(): void {
       failingSince = Number.POSITIVE_INFINITY;
     },
+    /**
+     * Replaces the token of a tag, which invalidates all entries with this tag. If Redis cannot be reached, waits for as long as Redis takes to move to
+     * another server. Never rejects: a token that could not be replaced in this time is replaced when Redis is back.
+     */
     renew: (tag: string) => renew(tag),
+    /**
+     * Call it before a write is sent. Until the write has ended, or for a minute if this process ends before it, the token is one under which nothing may
+     * be cached. Never rejects, and waits no longer than for two commands of Redis.
+     * @returns what ends the write, and renews the token if the write has done something. Never rejects.
+     */
     async begin(tag: string) {
       const write = randomUUID().replaceAll('-', '');
       const isMarked = await tryChange(tag, { renews: false, mark: `+${write}` });
@@ -267,7 +258,7 @@ function createWrites({ redis, namespace, telemetry }: SharedStore) {
  * The generations of a fleet, in Redis. Each batch of look-ups reads them again, so that the next query through any process sees a write; an
  * announcement could arrive too late. Gateways with other versions of endpoints share both: a write or a purge through one invalidates the entries of all.
  */
-export function sharedGenerations(shared: SharedStore): Generations {
+export function sharedGenerations(shared: SharedStore) {
   const { redis, namespace, telemetry, acceptedScopes } = shared;
   const { isOwed, answered, renew, begin } = createWrites(shared);
   /** By their tags. One that Redis has had is not proposed again: if Redis lost it, what was stored under it may be older than a write. */
@@ -303,6 +294,10 @@ export function sharedGenerations(shared: SharedStore): Generations {
     return generation ?? 'none';
   }
 
+  /**
+   * The current one. Undefined if Redis cannot be asked for it; entries with this tag must not be used then.
+   * @param scope keeps a proposed token for the fleet, if the service has accepted it.
+   */
   async function current(tag: string, scope?: Scope): Promise<Generation | undefined> {
     if (performance.now() < trustedFrom || isOwed(tag)) return undefined;
     const isAccepted = scope !== undefined && acceptedScopes.has(scope);
@@ -317,5 +312,7 @@ export function sharedGenerations(shared: SharedStore): Generations {
     return { token, state: 'proposed' };
   }
 
-  return { known: () => undefined, current, renew, begin, ...followEpochs(shared) };
+  /** The current one if this process knows it without a call to Redis, where another process may replace it. */
+  const known = (_tag: string): Generation | undefined => undefined;
+  return { known, current, renew, begin, ...followEpochs(shared) };
 }

@@ -32,18 +32,13 @@ const teamList = z
           .pipe(z.record(email, limits))
           .optional(),
       })
-      .refine(({ keys, emails, admins }) => admins.every(admin => keys.includes(admin) || emails.includes(admin)), {
-        path: ['admins'],
-        message: 'must be among the keys and emails of the team',
-      })
-      .refine(
-        ({ keys, emails, memberLimits }) =>
-          Object.keys(memberLimits ?? {}).every(name => [...keys, ...emails].includes(name)),
-        {
-          path: ['memberLimits'],
-          message: 'must name keys and emails of the team',
-        },
-      ),
+      .superRefine(({ keys, emails, admins, memberLimits = {} }, context) => {
+        const isStrange = (name: string) => ![...keys, ...emails].includes(name);
+        const refuse = (member: string, message: string) =>
+          context.addIssue({ code: 'custom', path: [member], message });
+        if (admins.some(isStrange)) refuse('admins', 'must be among the keys and emails of the team');
+        if (Object.keys(memberLimits).some(isStrange)) refuse('memberLimits', 'must name keys and emails of the team');
+      }),
   )
   .superRefine(refuseRepeated(teams => teams.map(({ name }) => name), 'must have a different name for each team'))
   .superRefine(

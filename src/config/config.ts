@@ -91,15 +91,13 @@ function settingsIn(env: Environment) {
   }
 
   /** The value of a variable; `preset` where it is not set. What an invalid one gives is never used, because it is a fault. */
-  function read<T extends z.ZodType>(name: string, type: T): z.output<T> | undefined;
-  function read<T extends z.ZodType>(name: string, type: T, preset: z.output<T>): z.output<T>;
-  function read(name: string, type: z.ZodType, preset?: unknown): unknown {
+  function read<T, P extends T | undefined = undefined>(name: string, type: z.ZodType<T>, preset?: P): T | P {
     const text = secretNames.has(name) ? secretOf(name) : valueIn(env, name);
     const { data, error } = text === undefined ? { data: preset } : type.safeParse(text);
     if (error !== undefined) faults.push(...faultsIn(error).map(fault => `${name}: ${fault}`));
     const source = text === undefined ? 'default' : valueIn(env, name) === undefined ? 'file' : 'environment';
     settings.push({ name, value: data ?? null, source });
-    return data;
+    return data as T | P;
   }
 
   return { read, settings, faults };

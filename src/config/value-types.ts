@@ -14,15 +14,6 @@ export const text = z.string();
 
 export const flag = z.enum(['true', 'false'], 'must be true or false').transform(value => value === 'true');
 
-function isEncoded(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 export const httpAddress = z
   .string()
   .refine(text => {
@@ -40,17 +31,21 @@ export const hostName = z
 
 const list = z.string().transform(text => text.split(',').map(part => part.trim()));
 
-const redisAddress = (text: string) => {
+const isRedisAddress = (text: string) => {
   const { protocol = '', username = '', password = '', pathname = '' } = parseUrl(text) ?? {};
-  const isDatabase = /^(\/\d*)?$/.test(pathname);
-  return /^rediss?:$/.test(protocol) && isEncoded(username) && isEncoded(password) && isDatabase;
+  try {
+    decodeURIComponent(`${username}:${password}`);
+  } catch {
+    return false;
+  }
+  return /^rediss?:$/.test(protocol) && /^(\/\d*)?$/.test(pathname);
 };
 
 const asSecrets = (all: readonly string[]) => all.map(each => new Secret(each));
 
 export const redisAddresses = list
   .refine(
-    urls => urls.every(redisAddress),
+    urls => urls.every(isRedisAddress),
     'must be redis:// or rediss:// addresses, percent-encoded where they need it, ending with nothing or the number of a database, with commas between the nodes of a Cluster',
   )
   .transform(asSecrets);

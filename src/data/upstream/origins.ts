@@ -36,7 +36,7 @@ export function createDestinations(options: UpstreamOptions, wire?: Dispatcher):
   for (const address of ['base', 'api', 'dev'] as const) {
     if (options[address] === undefined) continue;
     const url = new URL(options[address]);
-    const origin = origins.get(url.origin) ?? new Origin(url, options, wire);
+    const origin = origins.get(url.origin) ?? createOrigin(url, options, wire);
     origins.set(url.origin, origin);
     destinations.set(address, { origin, prefix: url.pathname.replace(/\/$/, '') });
   }
@@ -53,124 +53,117 @@ const renewing = { patienceMs: 250, pauseMs: 1_000 };
  * on the old ones. They are replaced once a new one stands: until then, the old ones are used. undici's `clientTtl` lets a call wait forever when all
  * connections are too old, and never replaces those that are always busy.
  */
-class Origin {
-  readonly bulkhead: Bulkhead;
-  #clockReadAt = Number.NEGATIVE_INFINITY;
-  readonly #url: URL;
-  /** `URL` makes it anew each time. */
-  readonly #origin: string;
-  readonly #connect: buildConnector.connector;
-  readonly #open: (connect: buildConnector.connector) => Dispatcher;
-  readonly #maxAgeMs: number;
-  #pool: Dispatcher;
+function createConnections(url: URL, { connections, connectionMaxAgeMs }: UpstreamOptions, wire?: Dispatcher) {
+  // Shared, because it remembers TLS sessions.
+  const connect = createConnector();
+  // The deadline of the call bounds all waiting, so undici needs no timeouts of its own.
+  const bounds = { connections, headersTimeout: 0, bodyTimeout: 0 };
+  const open = (by: buildConnector.connector) => wire ?? new Pool(url.origin, { ...bounds, connect: by });
+  const maxAgeMs = wire === undefined ? connectionMaxAgeMs : Number.POSITIVE_INFINITY;
+  let pool = open(connect);
   /** When the connections are replaced, in milliseconds of `performance.now()`. */
-  #renewAt: number;
+  let renewAt = performance.now() + maxAgeMs;
   /** Calls that wait for a new connection. */
-  #held: (() => void)[] | undefined;
-  #isClosed = false;
-  readonly #closing = new Set<Promise<void>>();
+  let held: (() => void)[] | undefined;
+  let isClosed = false;
+  const closing = new Set<Promise<void>>();
 
-  constructor(url: URL, { connections, connectionMaxAgeMs }: UpstreamOptions, wire?: Dispatcher) {
-    // Shared, because it remembers TLS sessions.
-    this.#connect = createConnector();
-    // The deadline of the call bounds all waiting, so undici needs no timeouts of its own.
-    const bounds = { connections, headersTimeout: 0, bodyTimeout: 0 };
-    this.#open = connect => wire ?? new Pool(this.#origin, { ...bounds, connect });
-    this.#maxAgeMs = wire === undefined ? connectionMaxAgeMs : Number.POSITIVE_INFINITY;
-    this.#url = url;
-    this.#origin = url.origin;
-    this.#pool = this.#open(this.#connect);
-    this.#renewAt = performance.now() + this.#maxAgeMs;
-    this.bulkhead = new Bulkhead(connections, connections * waitingPerConnection);
-  }
-
-  /**
-   * How far this host is ahead of a reply's `Date`, which has whole seconds, in milliseconds; undefined without one, of a cache, or if it was read a
-   * moment ago. @param tookMs how long ago the date may have been written
-   */
-  clockDifference({ date, age }: Reply['headers'], now: number, tookMs: number): number | undefined {
-    const isWanted = age === undefined && now - this.#clockReadAt >= clockEveryMs;
-    const time = isWanted ? Date.parse(`${date}`) : Number.NaN;
-    if (Number.isNaN(time)) return undefined;
-    this.#clockReadAt = now;
-    const ahead = hostTime() - time;
-    return ahead >= 0 && ahead < 1_000 + tookMs ? 0 : ahead - 500;
-  }
-
-  /** Sends a request over one of the connections. `dispatch` rather than undici's `request`, because no stream is needed. */
-  send(
-    prefix: string,
-    { method, path: ownPath, body }: UpstreamRequest,
-    { credential, metadata: { operation } }: CallAuth,
-    span: Span | undefined,
-    exchange: Exchange,
-  ): void {
-    const path = prefix + ownPath;
-    const sent = credential && toUpstreamAuth(credential, path);
-    // Names and values in turn.
-    const own = ['accept', 'application/json', 'accept-encoding', readableEncodings, 'x-request-id', operation.id];
-    const headers = own.concat(sent?.header ?? []);
-    if (span !== undefined) headers.push(...Object.entries(span.headers()).flat());
-    if (body !== undefined) headers.push('content-type', 'application/json');
-    const request = {
-      origin: this.#origin,
-      method,
-      path: sent?.query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${sent.query}`,
-      headers,
-      body: body === undefined ? null : JSON.stringify(body),
-    };
-    if (performance.now() >= this.#renewAt) this.#renew();
-    if (this.#held === undefined) this.#pool.dispatch(request, exchange);
-    else this.#held.push(() => this.#pool.dispatch(request, exchange));
+  function release(): void {
+    const sends = held ?? [];
+    held = undefined;
+    for (const send of sends) send();
   }
 
   /** Opens a connection, and replaces all others once it stands. Calls wait for it, but not for long. */
-  #renew(): void {
-    this.#renewAt = Number.POSITIVE_INFINITY;
-    this.#held = [];
-    const release = () => {
-      const held = this.#held ?? [];
-      this.#held = undefined;
-      for (const send of held) send();
-    };
+  function renew(): void {
+    renewAt = Number.POSITIVE_INFINITY;
+    held = [];
     const late = setTimeout(release, renewing.patienceMs);
-    const { host, hostname, protocol, port } = this.#url;
+    const { host, hostname, protocol, port } = url;
     const target = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port };
-    this.#connect(target, (...[error, socket]) => {
+    connect(target, (...[error, socket]) => {
       clearTimeout(late);
-      if (this.#isClosed) return socket?.destroy();
-      this.#renewAt = performance.now() + (error === null ? this.#maxAgeMs : renewing.pauseMs);
-      if (error === null) this.#replaceBy(socket);
+      if (isClosed) return socket?.destroy();
+      renewAt = performance.now() + (error === null ? maxAgeMs : renewing.pauseMs);
+      if (error === null) replaceBy(socket);
       release();
     });
   }
 
-  #replaceBy(socket: Socket): void {
-    const closing = this.#pool.close().finally(() => this.#closing.delete(closing));
-    this.#closing.add(closing);
-    let first = this.#held && socket;
+  function replaceBy(socket: Socket): void {
+    const closed = pool.close().finally(() => closing.delete(closed));
+    closing.add(closed);
+    let first = held && socket;
     // No call needs it now, and nobody would hear that the service closes it.
     if (first === undefined) socket.destroy();
-    this.#pool = this.#open((target, callback) => {
+    pool = open((target, callback) => {
       const opened = first;
       first = undefined;
-      if (opened === undefined) this.#connect(target, callback);
+      if (opened === undefined) connect(target, callback);
       else queueMicrotask(() => callback(null, opened));
     });
   }
 
-  /** What a span says about a request. Its URL has no query, which may hold a credential or what a client searches for. */
-  attributesOf(prefix: string, { method, path }: UpstreamRequest): Attributes {
-    return {
-      'http.request.method': method,
-      'url.full': `${this.#origin}${prefix}${pathOf(path)}`,
-      ...serverAttributes(this.#url),
-      'network.protocol.version': '1.1',
-    };
-  }
+  return {
+    dispatch(...call: Parameters<Dispatcher['dispatch']>): void {
+      if (performance.now() >= renewAt) renew();
+      if (held === undefined) pool.dispatch(...call);
+      else held.push(() => pool.dispatch(...call));
+    },
+    async close(): Promise<void> {
+      isClosed = true;
+      await Promise.all([pool.close(), ...closing]);
+    },
+  };
+}
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await Promise.all([this.#pool.close(), ...this.#closing]);
-  }
+type Origin = ReturnType<typeof createOrigin>;
+
+function createOrigin(url: URL, options: UpstreamOptions, wire?: Dispatcher) {
+  // `URL` makes it anew each time.
+  const { origin } = url;
+  const { dispatch, close } = createConnections(url, options, wire);
+  let clockReadAt = Number.NEGATIVE_INFINITY;
+  return {
+    bulkhead: new Bulkhead(options.connections, options.connections * waitingPerConnection),
+    close,
+    /**
+     * How far this host is ahead of a reply's `Date`, which has whole seconds, in milliseconds; undefined without one, of a cache, or if it was read a
+     * moment ago. @param tookMs how long ago the date may have been written
+     */
+    clockDifference({ date, age }: Reply['headers'], now: number, tookMs: number): number | undefined {
+      const isWanted = age === undefined && now - clockReadAt >= clockEveryMs;
+      const time = isWanted ? Date.parse(`${date}`) : Number.NaN;
+      if (Number.isNaN(time)) return undefined;
+      clockReadAt = now;
+      const ahead = hostTime() - time;
+      return ahead >= 0 && ahead < 1_000 + tookMs ? 0 : ahead - 500;
+    },
+    /** Sends a request over one of the connections. `dispatch` rather than undici's `request`, because no stream is needed. */
+    send(
+      prefix: string,
+      { method, path: ownPath, body }: UpstreamRequest,
+      { credential, metadata: { operation } }: CallAuth,
+      span: Span | undefined,
+      exchange: Exchange,
+    ): void {
+      const path = prefix + ownPath;
+      const sent = credential && toUpstreamAuth(credential, path);
+      // Names and values in turn.
+      const own = ['accept', 'application/json', 'accept-encoding', readableEncodings, 'x-request-id', operation.id];
+      const headers = own.concat(sent?.header ?? []);
+      if (span !== undefined) headers.push(...Object.entries(span.headers()).flat());
+      if (body !== undefined) headers.push('content-type', 'application/json');
+      const query = sent?.query === undefined ? '' : `${path.includes('?') ? '&' : '?'}${sent.query}`;
+      const json = body === undefined ? null : JSON.stringify(body);
+      dispatch({ origin, method, path: path + query, headers, body: json }, exchange);
+    },
+    /** What a span says about a request. Its URL has no query, which may hold a credential or what a client searches for. */
+    attributesOf: (prefix: string, { method, path }: UpstreamRequest): Attributes => ({
+      'http.request.method': method,
+      'url.full': `${origin}${prefix}${pathOf(path)}`,
+      ...serverAttributes(url),
+      'network.protocol.version': '1.1',
+    }),
+  };
 }

@@ -122,7 +122,6 @@ const recentMs = 45_000;
 
 /** Where the gateways of a fleet tell each other which scopes the service has accepted. */
 export interface FleetScopes {
-  /** The service has answered under this scope. */
   tell(scope: Scope): void;
   /** Whether any gateway has told so; undefined if that cannot be found out now. Never rejects. */
   has(scope: Scope): Promise<boolean | undefined>;

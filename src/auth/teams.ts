@@ -23,7 +23,6 @@ const teamList = z
         name: z.string().min(1),
         keys: z.array(keyHash).default([]),
         emails: z.array(email).default([]),
-        /** The keys and e-mails that may manage the team. */
         admins: z.array(email).default([]),
         limits: limits.optional(),
         memberLimits: z

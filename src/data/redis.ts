@@ -27,7 +27,6 @@ export const maxQuickBytes = 256 * 1024;
 export const patient = { commandTimeout: 4_000, socketTimeout: 4_000 };
 /** Includes the TLS handshake, which a server without TLS does not answer. */
 const connectTimeoutMs = 2_000;
-/** How long a closed connection may take to end. */
 const shutdownMs = 100;
 const maxReconnectPauseMs = 500;
 const maxFirstContactMs = 1_000;
@@ -307,7 +306,6 @@ export function* batchesOf<T>(items: Iterable<T>, sizeOf: (item: T) => number, m
 const faultsInARow = 3;
 const restMs = 1_000;
 
-/** Learns whether commands of Redis work. */
 export type RedisTelemetry = Pick<Telemetry, 'redisFault' | 'redisWorks'>;
 
 /** Runs one or several commands, and counts a fault of Redis. @throws what `run` throws. */

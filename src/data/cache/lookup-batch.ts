@@ -48,7 +48,6 @@ const nothing: ReadonlyMap<ScopedKey, Entry> = new Map();
 let turns = 0;
 let isCounted = false;
 
-/** A number of this turn of the event loop. */
 function thisTurn(): number {
   if (isCounted) return turns;
   isCounted = true;

@@ -50,7 +50,6 @@ export type Load<L extends Lookup> = (
  */
 export interface LookupResult extends Pick<Entry, 'value' | 'freshUntil' | 'generation' | 'bytes'> {
   readonly source: Source;
-  /** Whether the service failed and an older entry was used. */
   readonly stale: boolean;
 }
 

@@ -4,12 +4,10 @@ import type { StateMessage } from './state-message.js';
 
 /** Where the gateways of a fleet agree on which one polls, and share what it found. Every promise rejects while the store is unavailable. */
 export interface PollStore {
-  /** Whether other gateways may use it, too. */
   readonly isShared: boolean;
   readonly lockMs: number;
   /** Locks the polls of a topic for this gateway, or extends the lock that it has. @returns whether this gateway has it now. */
   lock(topic: string, generation: string): Promise<boolean>;
-  /** Whether another gateway may poll now. */
   isLocked(topic: string, generation: string): Promise<boolean>;
   /** Gives a lock back, so that another gateway need not wait for its end. */
   release(topic: string, generation: string): Promise<void>;

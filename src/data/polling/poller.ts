@@ -54,7 +54,6 @@ export class Poller {
   #generation: string | undefined;
   /** How many attempts in a row failed, either to lock or to read what the gateway with the lock has found. */
   #missed = 0;
-  /** How many polls of this process in a row failed. */
   #failures = 0;
   /** Whether what this gateway finds is for the others, too: not while one of them has the lock, or it may not lock. */
   #isForAll = false;

@@ -19,7 +19,6 @@ export class TopicSubscription<T> implements Feed<T> {
   readonly isState = true;
   readonly isJoinable = true;
   readonly #topic: Topic<T>;
-  /** Lets a reader that waits go on. */
   #wake = () => {};
   #unread: { readonly value: T } | undefined;
   #end: { readonly error?: Error | undefined } | undefined;

@@ -31,7 +31,6 @@ export interface Calls<T> {
   readonly receiver: Receiver<T>;
 }
 
-/** What a call needs of its batch. */
 export interface Batch<T> {
   readonly deps: {
     readonly acceptedScopes: AcceptedScopes;
@@ -108,7 +107,6 @@ export class Call<T> implements Waiter, ExchangeListener {
     return this.#batch.client;
   }
 
-  /** Ends the call early, in whatever state it is. */
   abort(reason: Error): void {
     const state = this.#state;
     const { bulkhead } = this.#target.origin;
@@ -280,7 +278,6 @@ export class Call<T> implements Waiter, ExchangeListener {
     calls.receiver.reject(this.#index, error);
   }
 
-  /** Records an exchange in the metadata of the response, in the metrics and in the trace. */
   #record({ span, startedAt }: Sending, now: number, status: number | null, failure?: BrokenExchange): void {
     const { telemetry } = this.#batch.deps;
     const { address, method, path, family } = this.#request;

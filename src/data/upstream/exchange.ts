@@ -49,7 +49,6 @@ export class ByteBudget {
   }
 }
 
-/** How many bytes an exchange may receive. */
 export interface ReplyLimits {
   /** For the body of this reply, as it comes over the wire and as it is decoded. */
   readonly bodyBytes: number;

@@ -145,7 +145,6 @@ function createTargets(options: UpstreamOptions, telemetry: Telemetry, wire: Dis
     async close(): Promise<void> {
       await Promise.all(origins.map(origin => origin.close()));
     },
-    /** How many connections there may be at once. */
     maxConnections: options.connections * origins.length,
   };
 }

@@ -51,10 +51,7 @@ interface Fragment {
   readonly at: ResponsePosition | undefined;
   /** The fragments directly inside, which become pending when this one is complete. */
   readonly children: Fragment[];
-  readonly unfinished: Set<Group>;
-  readonly finished: Group[];
-  /** Why the fragment has no data, where that is known before it is pending. */
-  errors: readonly GraphQLError[] | undefined;
+  readonly groups: Group[];
   /** Of a pending fragment. */
   id: string | undefined;
 }
@@ -66,9 +63,11 @@ interface Group {
   readonly source: unknown;
   readonly at: ResponsePosition | undefined;
   isStarted: boolean;
-  /** Undefined until it is executed, and again from when it is in a part. */
-  result: PlanResult | undefined;
+  /** Undefined until it is executed, and empty from when it is in a part. */
+  result: ExecutionResult | undefined;
 }
+
+const delivered: ExecutionResult = {};
 
 type PartInProgress = Required<Omit<LaterPart, 'hasNext'>>;
 
@@ -132,15 +131,14 @@ class Delivery {
       this.#fragments.set(at, here);
       for (const planned of plan.fragments) {
         const { label, parent } = planned;
-        const unfinished = new Set<Group>();
-        const fragment = { label, at, children: [], unfinished, finished: [], errors: undefined, id: undefined };
+        const fragment = { label, at, children: [], groups: [], id: undefined };
         here.set(planned, fragment);
         (parent === undefined ? outermost : this.#find(parent, at).children).push(fragment);
       }
       for (const { of: planned, plan: fields } of plan.groups) {
         const of = [...planned].map(each => this.#find(each, at));
         const group = { of, plan: fields, source, at, isStarted: false, result: undefined };
-        for (const { unfinished } of of) unfinished.add(group);
+        for (const { groups } of of) groups.push(group);
         if (of.some(({ id }) => id !== undefined)) this.#toStart.push(group);
       }
     }
@@ -160,9 +158,8 @@ class Delivery {
 
   #announce(fragments: readonly Fragment[]): void {
     for (const fragment of fragments) {
-      const { label, at, unfinished, finished, errors, children } = fragment;
-      const isDelivered = errors === undefined && finished.every(({ result }) => result === undefined);
-      if (unfinished.size === 0 && isDelivered) {
+      const { label, at, groups, children } = fragment;
+      if (groups.every(({ result }) => result === delivered)) {
         // Other fragments, or the first part, have all its fields.
         this.#announce(children);
         continue;
@@ -174,7 +171,7 @@ class Delivery {
         path: responsePathAsArray(at),
         ...(label !== undefined && { label }),
       });
-      this.#toStart.push(...unfinished);
+      this.#toStart.push(...groups);
       this.#completeIfFinished(fragment);
     }
   }
@@ -191,40 +188,28 @@ class Delivery {
     this.#toStart = [];
   }
 
-  #finish(group: Group, result: PlanResult): void {
-    const { data, errors } = result.whole;
-    if (data !== null) {
-      group.result = result;
-      this.#add(result.deferred);
-    }
-    for (const fragment of group.of) {
-      fragment.unfinished.delete(group);
-      if (data === null) fragment.errors ??= errors ?? [];
-      else fragment.finished.push(group);
-      this.#completeIfFinished(fragment);
-    }
+  #finish(group: Group, { whole, deferred }: PlanResult): void {
+    group.result = whole;
+    if (whole.data !== null) this.#add(deferred);
+    for (const fragment of group.of) this.#completeIfFinished(fragment);
     this.#wake();
   }
 
   /** Puts a pending fragment into the part if it is complete or has failed. */
   #completeIfFinished(fragment: Fragment): void {
-    const { id, at, unfinished, finished, errors, children } = fragment;
-    if (id === undefined || (errors === undefined && unfinished.size > 0)) return;
+    const { id, at, groups, children } = fragment;
+    const failed = groups.find(({ result }) => result?.data === null)?.result;
+    if (id === undefined || (failed === undefined && groups.some(({ result }) => result === undefined))) return;
     fragment.id = undefined;
     this.#pending -= 1;
-    this.#part.completed.push({ id, ...(errors && { errors }) });
-    if (errors !== undefined) return;
-    for (const group of finished) {
-      const { data, errors: nulled } = group.result?.whole ?? {};
+    this.#part.completed.push({ id, ...(failed?.errors && { errors: failed.errors }) });
+    if (failed !== undefined) return;
+    for (const group of groups) {
+      const { data, errors } = group.result ?? {};
       if (data == null) continue;
       const subPath = responsePathAsArray(group.at).slice(responsePathAsArray(at).length);
-      this.#part.incremental.push({
-        id,
-        ...(subPath.length > 0 && { subPath }),
-        data,
-        ...(nulled && { errors: nulled }),
-      });
-      group.result = undefined;
+      this.#part.incremental.push({ id, ...(subPath.length > 0 && { subPath }), data, ...(errors && { errors }) });
+      group.result = delivered;
     }
     this.#announce(children);
   }

@@ -1,11 +1,10 @@
 // Finds what an operation uses that is deprecated.
+import { transformInputValue } from '@graphql-tools/utils';
 import {
   type DocumentNode,
   type GraphQLInputType,
   type GraphQLSchema,
-  getNamedType,
   isEnumType,
-  isInputObjectType,
   NoDeprecatedCustomRule,
   type OperationDefinitionNode,
   printSchema,
@@ -55,21 +54,18 @@ function usesIn(schema: GraphQLSchema, document: DocumentNode): readonly string[
   });
 }
 
-const note = (part: Part, coordinate: string, found: Set<string>) => {
-  if (part?.deprecationReason != null) found.add(coordinate);
-};
-
+/** Adds the members and values of an input. */
 function addUses(value: unknown, type: GraphQLInputType, found: Set<string>): void {
-  if (Array.isArray(value)) {
-    for (const item of value) addUses(item, type, found);
-    return;
-  }
-  const named = getNamedType(type);
-  if (isEnumType(named)) note(named.getValue(String(value)), `${named}.${value}`, found);
-  if (!isInputObjectType(named)) return;
-  for (const [name, member] of Object.entries(Object(value))) {
-    const field = named.getFields()[name];
-    note(field, `${named}.${name}`, found);
-    if (field !== undefined) addUses(member, field.type, found);
-  }
+  const note = (part: Part, coordinate: string) => {
+    if (part?.deprecationReason != null) found.add(coordinate);
+  };
+  transformInputValue(
+    type,
+    value,
+    (leaf, each) => isEnumType(leaf) && note(leaf.getValue(String(each)), `${leaf}.${each}`),
+    (object, members) => {
+      for (const name of Object.keys(members)) note(object.getFields()[name], `${object}.${name}`);
+      return members;
+    },
+  );
 }

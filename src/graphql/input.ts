@@ -1,20 +1,17 @@
 // Checks of arguments, and what a field selects.
+import { shouldIncludeNode } from '@graphql-tools/utils';
 import {
   type ASTNode,
   type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLField,
-  GraphQLIncludeDirective,
   type GraphQLNamedType,
   type GraphQLResolveInfo,
-  GraphQLSkipDirective,
-  getDirectiveValues,
   type InlineFragmentNode,
   isInterfaceType,
   isObjectType,
   Kind,
   SchemaMetaFieldDef,
-  type SelectionNode,
   TypeMetaFieldDef,
   TypeNameMetaFieldDef,
   visit,
@@ -99,25 +96,17 @@ export function checkedDomains(
   return distinctDomains(domains.map(domain => domain.trim()));
 }
 
-/** Whether `@skip` or `@include` leaves a selection out. @param variables coerced. */
-export function isSkipped(selection: SelectionNode, variables: Readonly<Record<string, unknown>>): boolean {
-  return (
-    (selection.directives ?? []).length > 0 &&
-    (getDirectiveValues(GraphQLSkipDirective, selection, variables)?.if === true ||
-      getDirectiveValues(GraphQLIncludeDirective, selection, variables)?.if === false)
-  );
-}
-
 type Selected = FieldNode | InlineFragmentNode | FragmentDefinitionNode;
 
 /** By the nodes of a field, of which an execution or a plan has one list. */
 const selectedBy = oncePerValue(
   (fieldNodes: readonly FieldNode[], { fragments, variableValues }: GraphQLResolveInfo): readonly Selected[] => {
     const found = new Set<Selected>();
+    const variables = { coerced: variableValues, sources: {} };
     function add({ selectionSet }: Selected): void {
       for (const selection of selectionSet?.selections ?? []) {
         const node = selection.kind === Kind.FRAGMENT_SPREAD ? fragments[selection.name.value] : selection;
-        if (node === undefined || found.has(node) || isSkipped(selection, variableValues)) continue;
+        if (node === undefined || found.has(node) || !shouldIncludeNode(variables, selection)) continue;
         found.add(node);
         if (node.kind !== Kind.FIELD) add(node);
       }

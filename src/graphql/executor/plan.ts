@@ -1,5 +1,5 @@
 // Plans an operation: which fields to execute on each object, and how to complete their values.
-import { doesFragmentConditionMatch } from '@graphql-tools/utils';
+import { doesFragmentConditionMatch, getDeferValues, shouldIncludeNode } from '@graphql-tools/utils';
 import {
   type FieldNode,
   type FragmentDefinitionNode,
@@ -12,7 +12,6 @@ import {
   type GraphQLOutputType,
   type GraphQLSchema,
   GraphQLString,
-  getDirectiveValues,
   isLeafType,
   isListType,
   isNonNullType,
@@ -21,7 +20,7 @@ import {
   type OperationDefinitionNode,
   type SelectionSetNode,
 } from 'graphql';
-import { fieldOf, isSkipped } from '../input.js';
+import { fieldOf } from '../input.js';
 
 /** The fields to execute on an object of one type, in the order of the response. */
 export interface ObjectPlan {
@@ -167,8 +166,8 @@ type SelectedFields = readonly Selected<FieldNode>[];
 type Fragments = ReadonlySet<DeferredFragment>;
 
 /** Finds what selection sets select on an object of one type: its fields by their keys, and the deferred fragments that begin at it. */
-function createCollector({ schema, fragments, variables }: PlannableOperation, defers: boolean) {
-  const deferDirective = defers ? schema.getDirective('defer') : undefined;
+function createCollector({ schema, fragments, variables: coerced }: PlannableOperation, defers: boolean) {
+  const variables = { coerced, sources: {} };
   return (type: GraphQLObjectType, sets: readonly Selected<SelectionSetNode>[]) => {
     const nodes = new Map<string, Selected<FieldNode>[]>();
     /** The named fragments that were collected already, by the deferred fragment around them. */
@@ -177,7 +176,7 @@ function createCollector({ schema, fragments, variables }: PlannableOperation, d
 
     function collect(set: SelectionSetNode, within: DeferredFragment | undefined): void {
       for (const selection of set.selections) {
-        if (isSkipped(selection, variables)) continue;
+        if (!shouldIncludeNode(variables, selection)) continue;
         if (selection.kind === Kind.FIELD) {
           const key = selection.alias?.value ?? selection.name.value;
           const sameKey = nodes.get(key);
@@ -188,9 +187,9 @@ function createCollector({ schema, fragments, variables }: PlannableOperation, d
         const isInline = selection.kind === Kind.INLINE_FRAGMENT;
         const fragment = isInline ? selection : fragments[selection.name.value];
         if (fragment === undefined || !doesFragmentConditionMatch(schema, fragment, type)) continue;
-        const defer = deferDirective && getDirectiveValues(deferDirective, selection, variables);
-        if (defer?.if === true) {
-          const started = { label: defer.label as string | undefined, parent: within };
+        const defer = defers ? getDeferValues(variables, selection) : undefined;
+        if (defer !== undefined) {
+          const started = { label: defer.label, parent: within };
           deferred.push(started);
           collect(fragment.selectionSet, started);
           continue;

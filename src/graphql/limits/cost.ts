@@ -1,4 +1,5 @@
 // Estimates the most that an operation can cost before it is executed: one walk over its document, with lists as long as they can be.
+import { getDeferValues, shouldIncludeNode } from '@graphql-tools/utils';
 import {
   type DocumentNode,
   doTypesOverlap,
@@ -23,11 +24,10 @@ import {
   isObjectType,
   Kind,
   type OperationDefinitionNode,
-  type SelectionNode,
   type SelectionSetNode,
 } from 'graphql';
 import { oncePerValue } from '../../lib/run.js';
-import { defaultPage, fieldOf, isSkipped, maxPageSize } from '../input.js';
+import { defaultPage, fieldOf, maxPageSize } from '../input.js';
 import { listBounds } from '../list-bounds.js';
 import { readNodeId } from '../node.js';
 
@@ -157,11 +157,7 @@ export function estimateCost(
   const root = schema.getRootType(operation.operation) as GraphQLObjectType;
   const definitions = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
   const fragments = new Map((definitions as FragmentDefinitionNode[]).map(each => [each.name.value, each]));
-  const defer = schema.getDirective('defer');
-  const isDeferred = (selection: SelectionNode) => {
-    const given = defer && getDirectiveValues(defer, selection, variables);
-    return given != null && given.if !== false;
-  };
+  const coerced = { coerced: variables, sources: {} };
   const costs = costsOf(schema);
   const argumentsOf = argumentReader(variables);
   const charges = new Map<string, number>();
@@ -170,7 +166,7 @@ export function estimateCost(
 
   function walk(set: SelectionSetNode, type: GraphQLCompositeType, group: ObjectGroup): void {
     for (const selection of set.selections) {
-      if (isSkipped(selection, variables)) continue;
+      if (!shouldIncludeNode(coerced, selection)) continue;
       if (selection.kind === Kind.FIELD) {
         const field = fieldOf(type, selection.name.value);
         if (field !== undefined) walkField(selection, field, type, group);
@@ -182,7 +178,7 @@ export function estimateCost(
       const named = condition === undefined ? type : (schema.getType(condition) as GraphQLCompositeType);
       // Below a fragment on an interface, there may be one on another type.
       if (!doTypesOverlap(schema, type, named)) continue;
-      if (isDeferred(selection)) values += group.times * deferredFragment;
+      if (getDeferValues(coerced, selection) !== undefined) values += group.times * deferredFragment;
       // An object stays what it is within a fragment on an interface.
       if (named === type || isObjectType(type)) walk(fragment.selectionSet, type, group);
       else walk(fragment.selectionSet, named, narrowTo(named, group, charges, statisticsLimit));
@@ -192,7 +188,7 @@ export function estimateCost(
   function walkField(node: FieldNode, field: Field, type: GraphQLCompositeType, group: ObjectGroup): void {
     const isMutation = type === schema.getMutationType();
     const cost = costs.get(field) ?? noCost;
-    const given = argumentsOf(field, node, cost.maxPage);
+    const given = argumentsOf(node, { field, maxPage: cost.maxPage });
     // Mutations run one after the other and share no calls.
     const parent = isMutation ? `${node.alias?.value ?? field.name}:` : group.name;
     const path = `${parent}/${field.name}(${given.id})`;
@@ -264,22 +260,10 @@ function narrowTo(
   return type.name === 'Market' ? { ...narrowed, market: narrowed } : narrowed;
 }
 
-interface Given {
-  /** Equal for equal ones. */
-  readonly id: number;
-  readonly values: number;
-  /** The size of the page, 0 to 100; undefined if the field is not paginated. */
-  readonly size: number | undefined;
-  /** Whether the client gives this argument, and not as null. */
-  readonly has: (name: string) => boolean;
-  /** The number of identifiers; undefined if the field takes no list of them. */
-  readonly ids: number | undefined;
-  readonly nodeTypes: ObjectGroup['nodeTypes'];
-}
+type Given = ReturnType<ReturnType<typeof argumentReader>>;
 
 /** Creates a function that reads the arguments of a field. It reads each node once, since a fragment may be spread often and its texts may be long. */
 function argumentReader(variables: Readonly<Record<string, unknown>>) {
-  const byNode = new Map<FieldNode, Given>();
   const ids = new Map<string, number>();
   /** A list of a variable is the same object wherever the variable is used. */
   const sizeOfObject = oncePerValue((value: object): number => sumBy(Object.values(value), sizeOf));
@@ -288,7 +272,7 @@ function argumentReader(variables: Readonly<Record<string, unknown>>) {
   );
   const sizeOf = (value: unknown) => (typeof value === 'object' && value !== null ? sizeOfObject(value) : 1);
 
-  function read(field: Field, node: FieldNode, maxPage?: number): Given {
+  return oncePerValue((node: FieldNode, { field, maxPage }: { field: Field; maxPage: number | undefined }) => {
     // Arguments with the same text have the same value within one operation.
     const text = (node.arguments ?? []).map(({ loc }) => loc?.source.body.slice(loc.start, loc.end)).join();
     const id = ids.get(text) ?? ids.size;
@@ -298,21 +282,18 @@ function argumentReader(variables: Readonly<Record<string, unknown>>) {
     const nodeIds = values.nodeIds ?? (values.nodeId === undefined ? undefined : [values.nodeId]);
     const first = field.args.find(({ name }) => name === 'first');
     return {
+      /** Equal for equal ones. */
       id,
       values: sumBy(Object.values(values), sizeOf),
-      // A size that is null is the default, too.
+      /** The size of the page, 0 to 100; undefined if the field is not paginated. A size that is null is the default, too. */
       size: first && countedSize(values.first ?? values.last ?? first.defaultValue, maxPage),
+      /** Whether the client gives this argument, and not as null. */
       has: (name: string) => values[name] != null,
+      /** The number of identifiers; undefined if the field takes no list of them. */
       ids: Array.isArray(list) ? list.length : undefined,
       nodeTypes: Array.isArray(nodeIds) ? nodeTypesOf(nodeIds) : undefined,
     };
-  }
-
-  return (field: Field, node: FieldNode, maxPage?: number) => {
-    const given = byNode.get(node) ?? read(field, node, maxPage);
-    byNode.set(node, given);
-    return given;
-  };
+  });
 }
 
 /** An invalid size counts as the largest; the field itself rejects it later. */

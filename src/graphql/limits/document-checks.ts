@@ -7,7 +7,6 @@
 // - Never: executes, or calls the service.
 import {
   type ASTNode,
-  type ASTVisitFn,
   type ASTVisitor,
   type DocumentNode,
   GraphQLError,
@@ -236,11 +235,11 @@ export const laterRules: readonly ValidationRule[] = [singleSubscriptionField, n
 
 /** The rule of graphql-js throws where a condition has a variable. `notOnRootFields` refuses every condition. */
 function singleSubscriptionField(context: ValidationContext): ASTVisitor {
-  const visitor = SingleFieldSubscriptionsRule(context) as Record<'OperationDefinition', ASTVisitFn<ASTNode>>;
+  const visitor = SingleFieldSubscriptionsRule(context) as { OperationDefinition(node: ASTNode): void };
   return {
-    OperationDefinition(...given) {
+    OperationDefinition(node) {
       try {
-        visitor.OperationDefinition(...given);
+        visitor.OperationDefinition(node);
       } catch {
         // See above.
       }

@@ -2,14 +2,7 @@
 import { Server } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import {
-  type BaseSeams,
-  createBase,
-  createComponents,
-  loadTracing,
-  reloadFiles,
-  warnOfSettings,
-} from './components.js';
+import { type BaseSeams, createBase, createComponents, reloadFiles, warnOfSettings } from './components.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError, orCannotListen } from './config/configuration-error.js';
 import { startAdminListener } from './http/monitoring/admin-listener.js';
@@ -19,12 +12,9 @@ import { createLogger } from './observability/logger.js';
 import type { EmbeddedSandbox } from './sandbox/embedded.js';
 import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
 import { createServer } from './server.js';
-import type { SubscriptionOptions } from './subscriptions/subscriptions.js';
 
 /** What a test may replace in a gateway. */
 export interface Seams extends BaseSeams {
-  /** Limits and times of the subscription transports. */
-  readonly streams?: SubscriptionOptions['bounds'];
   readonly sandbox?: SandboxOptions;
 }
 
@@ -35,14 +25,11 @@ export async function buildApp(configured: Config, seams: Seams = {}) {
       ? await (await import('./sandbox/embedded.js')).embedSandbox(configured, seams.sandbox)
       : undefined;
   const config = sandbox?.config ?? configured;
-  const untraced = createBase(config, seams, sandbox?.teams);
-  const { log, metrics, telemetry } = untraced;
-  const tracing = config.traces ? (await loadTracing()).startTracing(telemetry) : undefined;
-  const base = { ...untraced, tracing };
+  const base = await createBase(config, seams, sandbox?.teams);
+  const { log, metrics, tracing } = base;
   const { close, ...built } = await createComponents(base);
   const lifecycle = createLifecycle();
-  const demoKey = sandbox?.demoKey;
-  const server = await createServer({ ...base, ...built, lifecycle, demoKey, streams: seams.streams });
+  const server = await createServer({ ...base, ...built, lifecycle, demoKey: sandbox?.demoKey });
   const { app } = server;
   app.server.prependListener('request', lifecycle.onRequest);
   app.addHook('onListen', async () => {

@@ -41,12 +41,12 @@ import { cacheBytes } from './lib/heap.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createLogger } from './observability/logger.js';
 import { createMetrics } from './observability/metrics.js';
-import type { Tracing } from './observability/operation-info.js';
 import { createTelemetry, type Telemetry } from './observability/telemetry.js';
 import { createWarnings } from './observability/warnings.js';
 import { createSchema } from './schema.js';
+import type { SubscriptionOptions } from './subscriptions/subscriptions.js';
 
-/** What a test may replace of the outside world. */
+/** What a test may replace of the outside world, and of limits. */
 export interface BaseSeams extends Pick<ExportsDeps, 'resolve'> {
   /** The HTTP connection to the service. */
   readonly wire?: Dispatcher;
@@ -55,15 +55,15 @@ export interface BaseSeams extends Pick<ExportsDeps, 'resolve'> {
   readonly schema?: GraphQLSchema;
   /** Takes the lines of the log in place of stderr. */
   readonly log?: DestinationStream;
+  /** Limits and times of the subscription transports. */
+  readonly streams?: SubscriptionOptions['bounds'];
 }
 
 /** What all parts of a gateway are built on. */
-export interface Base extends ReturnType<typeof createBase> {
-  readonly tracing: Tracing | undefined;
-}
+export type Base = Awaited<ReturnType<typeof createBase>>;
 
 /** Reads the files of the operator, and makes the log and the metrics. @param demoTeams those where there is no teams file; undefined: each API key is a team of its own. @throws ConfigurationError */
-export function createBase(config: Config, seams: BaseSeams, demoTeams: TeamList | undefined) {
+export async function createBase(config: Config, seams: BaseSeams, demoTeams: TeamList | undefined) {
   const { teamsFile, persistedDocuments } = config;
   const log = createLogger(config.logLevel, seams.log);
   const metrics = createMetrics();
@@ -80,6 +80,7 @@ export function createBase(config: Config, seams: BaseSeams, demoTeams: TeamList
       persistedDocuments.file === undefined ? new Map() : readManifest(persistedDocuments.file),
     ),
     schema: seams.schema ?? createSchema(),
+    tracing: config.traces ? (await loadTracing()).startTracing(telemetry) : undefined,
   };
 }
 

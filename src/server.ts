@@ -7,14 +7,14 @@ import { shortHash } from './data/shared-store.js';
 import { createPlanExecutor } from './graphql/executor/execute.js';
 import { createDocumentChecks } from './graphql/limits/document-checks.js';
 import { createTrustedDocuments, prepareTrustedDocuments } from './graphql/limits/documents.js';
-import { createRequestAdmission, type RequestAdmission } from './http/admission.js';
+import { createRequestAdmission } from './http/admission.js';
 import { createAuthentication } from './http/authentication.js';
-import { type Connections, createConnections } from './http/connections.js';
+import { createConnections } from './http/connections.js';
 import { createHttpApp } from './http/fastify.js';
 import { readExamples, redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
 import { registerGraphql } from './http/graphql/apollo.js';
 import { createClients } from './http/limits/clients.js';
-import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/concurrency-limit.js';
+import { createConcurrencyLimit } from './http/limits/concurrency-limit.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
 import { createErrorMask } from './http/mask-error.js';
 import { readToolOperations } from './http/mcp/operations.js';
@@ -28,17 +28,13 @@ import { cacheBytes, memoryLimit } from './lib/heap.js';
 import type { Lifecycle } from './lib/lifecycle.js';
 import { createProxyHeaders } from './lib/network.js';
 import { oncePerValue } from './lib/run.js';
-import type { Metrics } from './observability/metrics.js';
 import { createOperationNames } from './observability/operation-info.js';
-import type { SubscriptionOptions } from './subscriptions/subscriptions.js';
 import { registerSubscriptions } from './subscriptions/transports.js';
 
 interface ServerDeps extends Base, Omit<BuiltComponents, 'close'> {
   readonly lifecycle: Pick<Lifecycle, 'unready'>;
   /** The API key of requests without a credential; undefined: they have none. */
   readonly demoKey: string | undefined;
-  /** Limits and times of the subscription transports that a test replaces. */
-  readonly streams: SubscriptionOptions['bounds'];
 }
 
 /** A request may need this many upstream calls in sequence, each of which may take the whole `UPSTREAM_TIMEOUT_MS`. */
@@ -52,7 +48,7 @@ const sdlOf = oncePerValue(
 
 /** What requests go through: who sends them, whether they are admitted, what they may execute, and whether a cached response answers them. */
 function createPipeline(deps: ServerDeps, sdl: string) {
-  const { config, schema, documents, components, metrics, log, shared } = deps;
+  const { config, schema, documents, components, log, shared } = deps;
   const { telemetry, acceptedScopes, teams } = components;
   const { introspection } = config;
   const parts = {
@@ -90,7 +86,6 @@ function createPipeline(deps: ServerDeps, sdl: string) {
   const limits = createRateLimits(config.rateLimits, shared?.redis, telemetry, acceptedScopes);
   const clients = createClients({ ...parts, redis: shared?.redis, limits });
   const requestAdmission = createRequestAdmission({ ...parts, authentication, limits, clients });
-  addGauges(metrics, deps, requestAdmission, parts.concurrency, parts.connections);
   const store = config.responseCache ? createResponseCacheStore({ ...parts, bytes: cacheBytes }) : undefined;
   const responseCache = store && createResponseCache({ ...parts, store, version: responseVersion(deps, sdl) });
   return {
@@ -111,6 +106,7 @@ export async function createServer(deps: ServerDeps) {
   const { config, schema, metrics, demoKey, lifecycle } = deps;
   const sdl = sdlOf(schema);
   const pipeline = createPipeline(deps, sdl);
+  addGauges(deps, pipeline);
   const { requestTelemetry, requestAdmission, responseCache, connections, concurrency, clients, tools, explains } =
     pipeline;
   const app = await createHttpApp({
@@ -135,7 +131,7 @@ export async function createServer(deps: ServerDeps) {
     registerGraphiql(app, { tabs: readExamples(), headers });
   }
   await registerGraphql(app, pipeline);
-  const subscriptions = registerSubscriptions(app, { ...pipeline, bounds: deps.streams });
+  const subscriptions = registerSubscriptions(app, { ...pipeline, bounds: deps.seams.streams });
   if (tools !== undefined) {
     const { authorizationServers } = config.mcp;
     registerMcp(app, '/mcp', { ...pipeline, tools, subscriptions, authorizationServers });
@@ -168,13 +164,9 @@ function responseVersion({ config, documents, components }: ServerDeps, sdl: str
 }
 
 function addGauges(
-  metrics: Metrics,
-  { components: { upstream, sessions, exports, acceptedScopes }, budget }: ServerDeps,
-  requestAdmission: RequestAdmission,
-  concurrency: ConcurrencyLimit,
-  connections: Connections,
+  { metrics: { readGauge }, components: { upstream, sessions, exports, acceptedScopes }, budget }: ServerDeps,
+  { requestAdmission, concurrency, connections }: ReturnType<typeof createPipeline>,
 ): void {
-  const { readGauge } = metrics;
   readGauge('gateway_memory_ratio', () => process.memoryUsage.rss() / memoryLimit);
   readGauge('gateway_held_bytes', () => budget.held);
   readGauge('gateway_requests_in_flight', () => requestAdmission.inFlight);

@@ -4,38 +4,21 @@ import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
 import { type Call, CallLog } from './calls.js';
 import { credentialOf, DEMO_KEYS, DEMO_TEAM, DEMO_USERS } from './credentials.js';
 import { EVENTS_SEARCH_PARAM } from './event-query.js';
+import type { EventDraft } from './event-store.js';
 import type { SandboxOptions } from './options.js';
 import { errorCodeOf, Problem, problemBody } from './problem.js';
 import { authRoutes } from './routes/auth.js';
-import { CONTROL_PREFIX, type Controls, controlRoutes } from './routes/control.js';
+import { CONTROL_PREFIX, controlRoutes } from './routes/control.js';
 import { discoveryRoutes, KEYWORD_SUGGESTION_PATH } from './routes/discovery.js';
 import { eventRoutes } from './routes/events.js';
 import { devRoutes, fileRoutes, marketRoutes, marketsInterfaceRoutes } from './routes/markets.js';
-import { applyRule, Rules } from './rules.js';
-import { createService } from './service.js';
-import type { MarketEvent, Observation } from './world/events.js';
-import type { WorldMarket } from './world/markets.js';
+import { applyRule, type Rule, Rules } from './rules.js';
+import { createService, type Variant } from './service.js';
 import { createWorld } from './world/world.js';
 
 export type { Company } from './world/markets.js';
 
-export interface Sandbox extends Controls {
-  /** `http://host:port`. */
-  origin: string;
-  /** The three addresses of the specification. */
-  addresses: { base: string; api: string; dev: string };
-  eventsSearchParam: typeof EVENTS_SEARCH_PARAM;
-  keywordSuggestionPath: typeof KEYWORD_SUGGESTION_PATH;
-  demo: { keys: typeof DEMO_KEYS; users: typeof DEMO_USERS; team: typeof DEMO_TEAM };
-  /** The data of the service. `events` is live and in the order of the list; the rest is as at the start. */
-  data: {
-    readonly events: readonly MarketEvent[];
-    observations: readonly Observation[];
-    markets: readonly WorldMarket[];
-  };
-  /** Stops at once, even if requests are still running. */
-  close(): Promise<void>;
-}
+export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
 
 /** The keys, users and markets of a sandbox, as the lines that people see at a start. @param markets stands before the number of a market: the address of its page, if there is one. */
 export const contentOf = (
@@ -48,7 +31,7 @@ export const contentOf = (
 ];
 
 /** Starts the service of the specification as a server with invented data. */
-export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+export async function startSandbox(options: SandboxOptions = {}) {
   const { host = '127.0.0.1', port = 0, discoveryMs = 20_000, publishMs = 10_000, newsEveryMs } = options;
   const now = () => options.now?.().getTime() ?? Date.now();
   const world = createWorld(now(), options.companies);
@@ -60,35 +43,6 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const news = newsEveryMs === undefined ? undefined : setInterval(() => service.publishNext(), newsEveryMs).unref();
 
   const app = fastify({ forceCloseConnections: true });
-  const sandbox: Omit<Sandbox, 'origin' | 'addresses'> = {
-    eventsSearchParam: EVENTS_SEARCH_PARAM,
-    keywordSuggestionPath: KEYWORD_SUGGESTION_PATH,
-    demo: { keys: DEMO_KEYS, users: DEMO_USERS, team: DEMO_TEAM },
-    data: {
-      get events() {
-        return service.events.all;
-      },
-      observations: world.observations,
-      markets: world.markets,
-    },
-    calls,
-    tell: rule => rules.tell(rule),
-    forget: () => rules.clear(),
-    vary: variant => void Object.assign(service.variant, variant),
-    revoke: credential => service.credentials.revoke(credential),
-    publishEvent: (draft = {}) => service.events.publish(draft),
-    touchEvent: (id, draft = {}) => service.events.touch(id, draft),
-    reset() {
-      service = createState();
-      rules.clear();
-      calls.clear();
-    },
-    async close() {
-      clearInterval(news);
-      await app.close();
-    },
-  };
-
   await app.register(cookie);
   watchCalls(app, calls, rules, now);
   answerProblems(app);
@@ -98,12 +52,50 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   discoveryRoutes(app, current);
   marketRoutes(app, current);
   fileRoutes(app, current);
-  controlRoutes(app, sandbox, id => service.events.all.some(event => event._id === id));
+  controlRoutes(app, calls, rules, current);
   await app.register(async api => marketsInterfaceRoutes(api, current, () => origin), { prefix: '/api' });
   await app.register(async stage => devRoutes(stage, current), { prefix: '/stage' });
   origin = await app.listen({ host, port });
 
-  return Object.assign(sandbox, { origin, addresses: { base: origin, api: `${origin}/api`, dev: `${origin}/stage` } });
+  return {
+    /** `http://host:port`. */
+    origin,
+    /** The three addresses of the specification. */
+    addresses: { base: origin, api: `${origin}/api`, dev: `${origin}/stage` },
+    eventsSearchParam: EVENTS_SEARCH_PARAM,
+    keywordSuggestionPath: KEYWORD_SUGGESTION_PATH,
+    demo: { keys: DEMO_KEYS, users: DEMO_USERS, team: DEMO_TEAM },
+    /** The data of the service. `events` is live and in the order of the list; the rest is as at the start. */
+    data: {
+      get events() {
+        return service.events.all;
+      },
+      observations: world.observations,
+      markets: world.markets,
+    },
+    calls,
+    /** Adds a rule. Returns a function that removes it. */
+    tell: (rule: Rule) => rules.tell(rule),
+    /** Removes every rule. */
+    forget: () => rules.clear(),
+    /** Decides what the specification leaves open in another way. */
+    vary: (variant: Partial<Variant>) => void Object.assign(service.variant, variant),
+    /** Refuses a key, token or session cookie from now on. */
+    revoke: (credential: string) => service.credentials.revoke(credential),
+    publishEvent: (draft: EventDraft = {}) => service.events.publish(draft),
+    touchEvent: (id: string, draft: EventDraft = {}) => service.events.touch(id, draft),
+    /** Resets rules, variants, calls, credentials, events, markets and files to their initial state. */
+    reset() {
+      service = createState();
+      rules.clear();
+      calls.clear();
+    },
+    /** Stops at once, even if requests are still running. */
+    async close() {
+      clearInterval(news);
+      await app.close();
+    },
+  };
 }
 
 /** Logs every call and applies the rules before the service responds. */

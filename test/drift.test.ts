@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { isUnreadable, parseLenient, utcTime } from '../src/data/parsing.js';
 import { csvExport, esgData, esgOf } from '../src/domains/companies/model.js';
@@ -6,31 +6,47 @@ import { isUsualObservation, observation, eventPage as pageModel } from '../src/
 import { marketRecord } from '../src/domains/markets/model.js';
 import { boundedJson } from '../src/lib/json.js';
 import { instantOf, readTime } from '../src/lib/time.js';
+import { forSuite, forTest } from './support/cleanups.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { overSse } from './support/streams.js';
 import { until } from './support/until.js';
-import { eventPage, type FakeWire, fakeWire, type WireReply } from './support/wire.js';
+import { eventPage, fakeWire, type WireCall, type WireReply } from './support/wire.js';
 
+/** What the service answers. */
+let answer: (call: WireCall) => WireReply = () => ({ body: '' });
+const service = fakeWire(call => answer(call));
+
+/** One for all tests, and one that executes with graphql-js. */
+const gateways: Readonly<Record<string, TestGateway>> = {
+  plan: forSuite(await startGateway({ wire: service.wire })),
+  'graphql-js': forSuite(await startGateway({ wire: service.wire, env: { GRAPHQL_EXECUTOR: 'graphql-js' } })),
+};
+
+/** That of the test, which sends the test's own key: nothing is cached for it. */
 let gateway: TestGateway;
-let service: FakeWire;
-afterEach(() => gateway?.close());
+let lastKey = 0;
 
-/** A gateway over a service that answers everything alike. */
-async function over(reply: WireReply): Promise<void> {
-  service = fakeWire(() => reply);
-  gateway = await startGateway({ wire: service.wire });
+/** Lets the service answer everything alike, or as the function says. */
+function over(reply: WireReply | typeof answer, executor = 'plan'): void {
+  answer = typeof reply === 'function' ? reply : () => reply;
+  service.calls.length = 0;
+  lastKey += 1;
+  const own = { 'x-api-key': `key-${lastKey}` };
+  const shared = gateways[executor] as TestGateway;
+  gateway = { ...shared, query: (text, variables, headers) => shared.query(text, variables, { ...own, ...headers }) };
 }
 
 const codesOf = (errors: { extensions: { code: string } }[] | undefined) =>
   errors?.map(({ extensions: { code } }) => code);
 
 /** What `/metrics` counts as drift: the field's name to the number. */
-async function driftCounted(): Promise<Record<string, number>> {
+async function driftCounted(before: Record<string, number> = {}): Promise<Record<string, number>> {
   const text = await (await fetch(`${gateway.url}/metrics`)).text();
   const lines = text.matchAll(/^gateway_upstream_drift_total\{field="([^"]*)"\} (\d+)$/gm);
-  return Object.fromEntries([...lines].map(([, field, count]) => [field, Number(count)]));
+  const counts = [...lines].map(([, field = '', count]) => [field, Number(count) - (before[field] ?? 0)] as const);
+  return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
 const good = { _id: 'e-1', title: 'Good', lastUpdated: '2026-01-31T08:30:00.000Z' };
@@ -44,7 +60,8 @@ describe('one bad record', () => {
     ['that is text', 'event', null, ['']],
     ['that is a list', [good], null, ['']],
   ])('%s is left out with an error that names it, and the page is served', async (_, bad, id, fields) => {
-    await over(eventPage([good, bad as object, { ...good, _id: 'e-3' }]));
+    over(eventPage([good, bad as object, { ...good, _id: 'e-3' }]));
+    const before = await driftCounted();
     const first = await gateway.query(query);
     expect(first.data.events).toEqual({
       totalCount: 3,
@@ -59,23 +76,22 @@ describe('one bad record', () => {
     const named = { ...common, record: 'Event', id, index: 1, fields };
     expect(first.errors?.[0]).toMatchObject({ path: ['events', 'nodes'], extensions: named });
     expect(first.errors?.[0].message).toContain(id === null ? 'One Event (index 1)' : `Event ${id}`);
-    expect(await driftCounted()).toEqual({ [fields[0] === '' ? 'Event' : 'Event._id']: 1 });
+    expect(await driftCounted(before)).toEqual({ [fields[0] === '' ? 'Event' : 'Event._id']: 1 });
 
     const kept = await gateway.query(query);
     expect({ data: kept.data, errors: kept.errors }).toEqual({ data: first.data, errors: first.errors });
     expect(service.calls).toHaveLength(1);
-    expect(Object.values(await driftCounted())).toEqual([1]);
+    expect(Object.values(await driftCounted(before))).toEqual([1]);
   });
 
   test('keeps its place in the list, so that no page repeats or skips another', async () => {
     const list = Array.from({ length: 12 }, (_, index) =>
       index > 3 && index < 10 ? { title: 'Bad' } : { _id: `e-${index}` },
     );
-    service = fakeWire(({ url }) => {
+    over(({ url }) => {
       const [page, size] = [Number(url.searchParams.get('page')), Number(url.searchParams.get('pageSize'))];
       return eventPage(list.slice((page - 1) * size, page * size), list.length);
     });
-    gateway = await startGateway({ wire: service.wire });
     const seen: string[] = [];
     let after: string | null = null;
     for (let page = 0; page < 10; page += 1) {
@@ -96,15 +112,12 @@ describe('one bad record', () => {
     ['jobs', [{ jobId: 1 }, { workflowName: 'x' }], 'jobs { id }', ['1'], 'Job'],
     ['criteria', [{ userPrompt: 'A' }, 'B'], 'searchCriteriaHistory { userPrompt }', ['A'], 'SearchCriteria'],
   ])('in a list of %s costs nothing but itself', async (_, list, field, expected, record) => {
-    await over({ body: { metadata: { marketId: 1 }, data: list } });
+    over({ body: { metadata: { marketId: 1 }, data: list } });
     for (const source of ['network', 'memory']) {
       const { data, errors, extensions } = await gateway.query(
         `{ market(id: 1) { it: ${field} } }`,
         {},
-        {
-          'x-api-key': 'k',
-          'x-explain': '1',
-        },
+        { 'x-explain': '1' },
       );
       const items = data.market.it.nodes ?? data.market.it;
       expect(items.flatMap((item: object) => Object.values(item))).toEqual(expected);
@@ -139,9 +152,8 @@ describe.each(['plan', 'graphql-js'])('what cannot be read, with the executor %s
     'export-csv': { body: { downloadLink: 'https://files.example/1.csv' } },
     publish: { body: { data: [{ jobId: 1 }, {}] } },
   };
-  beforeEach(async () => {
-    service = fakeWire(({ path }) => bodies[/([^/?]+)(?:\?.*)?$/.exec(path)?.[1] ?? ''] ?? { status: 404, body: {} });
-    gateway = await startGateway({ wire: service.wire, env: { GRAPHQL_EXECUTOR: executor } });
+  beforeEach(() => {
+    over(({ path }) => bodies[/([^/?]+)(?:\?.*)?$/.exec(path)?.[1] ?? ''] ?? { status: 404, body: {} }, executor);
   });
 
   const csv = (choice: string) =>
@@ -158,7 +170,7 @@ describe.each(['plan', 'graphql-js'])('what cannot be read, with the executor %s
     csv('{ matching: {} }'),
     csv('{ visible: { first: 2 } }'),
   ])('has no error where nobody selected it: %s', async document => {
-    const { data, errors } = await gateway.query(document, {}, { 'x-api-key': 'k' });
+    const { data, errors } = await gateway.query(document);
     expect(errors).toBeUndefined();
     expect(JSON.stringify(data)).not.toMatch(/null|leftOut/);
   });
@@ -217,7 +229,7 @@ describe.each(['plan', 'graphql-js'])('what cannot be read, with the executor %s
     ],
     ['observation(id: "o-1") { content }', [['observation.content', 'Observation.content', null, 1]]],
   ])('is an error of the field that has it: %s', async (selection, expected) => {
-    const { data, errors = [] } = await gateway.query(`{ ${selection} }`, {}, { 'x-api-key': 'k' });
+    const { data, errors = [] } = await gateway.query(`{ ${selection} }`);
     const found = errors.map(({ path, extensions: { record, id, index } }) => [path.join('.'), record, id, index]);
     expect(found.sort()).toEqual([...expected].sort());
     expect(JSON.stringify(data)).not.toMatch(/null|leftOut/);
@@ -226,7 +238,7 @@ describe.each(['plan', 'graphql-js'])('what cannot be read, with the executor %s
   test('makes a response uncacheable only where it is an error', async () => {
     const cacheable = async (selection: string) => {
       const query = `{ market(id: 1) { companies(first: 1) { ${selection} } } }`;
-      return (await gateway.query(query, {}, { 'x-api-key': 'k' })).headers.get('cache-control');
+      return (await gateway.query(query)).headers.get('cache-control');
     };
     expect([await cacheable('totalCount'), await cacheable('nodes { name }')]).toEqual([
       'private, no-cache',
@@ -311,13 +323,14 @@ describe('one bad field', () => {
       'vectorIndex.embeddings',
     ],
   ])('(%s) is null, and its record is served without an error', async (_, bad, selection, expected, field) => {
-    await over(eventPage([bad]));
+    over(eventPage([bad]));
+    const before = await driftCounted();
     for (const ask of ['cold', 'warm']) {
       const { data, errors } = await gateway.query(`{ events { nodes { ${selection} } } }`);
       expect([ask, errors, data.events.nodes]).toEqual([ask, undefined, [expected]]);
     }
     expect(service.calls).toHaveLength(1);
-    expect(await driftCounted()).toEqual({ [`Event.${field}`]: 1 });
+    expect(await driftCounted(before)).toEqual({ [`Event.${field}`]: 1 });
   });
 
   test.each<[string, object, string, (string | number)[], string]>([
@@ -342,7 +355,8 @@ describe('one bad field', () => {
       },
     ),
   ])('(%s) that cannot be read is null with an error at its path', async (_, bad, selection, path, field) => {
-    await over(eventPage([good, bad]));
+    over(eventPage([good, bad]));
+    const before = await driftCounted();
     for (const ask of ['cold', 'warm']) {
       const { data, errors } = await gateway.query(`{ events { totalCount nodes { id ${selection} } } }`);
       expect([ask, data.events.totalCount, data.events.nodes.length]).toEqual([ask, 2, 2]);
@@ -353,12 +367,12 @@ describe('one bad field', () => {
       });
     }
     expect(service.calls).toHaveLength(1);
-    expect(await driftCounted()).toEqual({ [field]: 1 });
+    expect(await driftCounted(before)).toEqual({ [field]: 1 });
   });
 
   test('that is required of an element costs that element alone, with an error', async () => {
     const references = [{ _id: 'o-1', title: 'A' }, { _id: 'o-2' }, { title: 'C' }];
-    await over(eventPage([{ ...good, references, taxonomicMatches: { alertTypes: [{ method: 'llm' }] } }]));
+    over(eventPage([{ ...good, references, taxonomicMatches: { alertTypes: [{ method: 'llm' }] } }]));
     const { data, errors } = await gateway.query(
       '{ events { nodes { id references { id title } alertTypes { name } } } }',
     );
@@ -371,7 +385,8 @@ describe('one bad field', () => {
   });
 
   test('that is missing and may be is no drift', async () => {
-    await over(eventPage([{ _id: 'e-1' }]));
+    over(eventPage([{ _id: 'e-1' }]));
+    const before = await driftCounted();
     const { data, errors } = await gateway.query(
       `{ events { unfilteredTotalCount nodes { title summary lastUpdated timestamps { published } references { id }
         vectorIndex { anchorText } ${entities} ${datapoints} } } }`,
@@ -390,7 +405,7 @@ describe('one bad field', () => {
         affectedDatapoints: [],
       },
     ]);
-    expect(await driftCounted()).toEqual({});
+    expect(await driftCounted(before)).toEqual({});
   });
 
   test('of a market, a company, an observation or a job is null too', async () => {
@@ -413,8 +428,8 @@ describe('one bad field', () => {
         ],
       },
     };
-    service = fakeWire(({ url }) => ({ body: bodies[url.pathname] }));
-    gateway = await startGateway({ wire: service.wire });
+    over(({ url }) => ({ body: bodies[url.pathname] }));
+    const before = await driftCounted();
     const { data, errors } = await gateway.query(`{
       market(id: 1) {
         name reviewStatus companyCount dateCreated
@@ -450,7 +465,7 @@ describe('one bad field', () => {
       'observation.publishedAt',
       'observation.weight',
     ]);
-    const counted = await driftCounted();
+    const counted = await driftCounted(before);
     for (const field of [
       'Market.name',
       'Market.review_status',
@@ -490,12 +505,8 @@ describe('half a surrogate pair', () => {
     ['\\udc00\\ud800', '\ufffd\ufffd'],
     ['\\u00e9 \\ud7ff \\ue000', 'é \ud7ff \ue000'],
   ])('(%s) of the service reaches clients as %j', async (written, expected) => {
-    await over({ body: `{"name":"Fire ${written}","companies":[{"domain":"a.example","${written}":"${written}"}]}` });
-    const { data, errors } = await gateway.query(
-      '{ market(id: 1) { name companies { nodes { attributes } } } }',
-      {},
-      { 'x-api-key': 'k' },
-    );
+    over({ body: `{"name":"Fire ${written}","companies":[{"domain":"a.example","${written}":"${written}"}]}` });
+    const { data, errors } = await gateway.query('{ market(id: 1) { name companies { nodes { attributes } } } }');
     expect(errors).toBeUndefined();
     expect(data.market).toEqual({
       name: `Fire ${expected}`,
@@ -523,7 +534,7 @@ describe('half a surrogate pair', () => {
         }),
     ],
   ])('of a client (%s) is not in an error that repeats its name', async (_, send) => {
-    await over(eventPage([good]));
+    over(eventPage([good]));
     const query = 'query ($filter: EventFilter) { events(filter: $filter) { totalCount } }';
     const response = await send(`{"query":${JSON.stringify(query)},"variables":{"filter":{"a\\ud83d":1}}}`);
     const text = await response.text();
@@ -537,10 +548,11 @@ describe('half a surrogate pair', () => {
 
 /** Writes with their arguments, and a body that confirms each. `reviewCompanies` and `signIn` are not in it: theirs are not specified. */
 const criteriaInput = 'searchCriteria: { marketName: "M" }';
-const jobs = {
-  metadata: { marketId: 1 },
+const metadataOf = ({ path }: WireCall) => ({ marketId: Number(/\/(\d+)\//.exec(path)?.[1]) });
+const jobs = (call: WireCall) => ({
+  metadata: metadataOf(call),
   data: [{ jobId: 7, workflowName: 'enrichment', startTime: good.lastUpdated }],
-};
+});
 const session = { idToken: 'i', accessToken: 'a', refreshToken: 'r', expiresIn: 3600, checksum: 'c' };
 const writes: Record<string, readonly [mutation: string, confirmation: unknown]> = {
   createSearchCriteria: [
@@ -610,15 +622,18 @@ const notDocumented: readonly (readonly [string, WireReply])[] = [
 describe('a write', () => {
   const names = Object.keys(writes);
 
-  /** Sends a mutation, and reads a market twice around it. */
+  /** Each write has a market of its own. */
+  let market = 0;
+
+  /** Sends a mutation, and reads its market twice around it. */
   async function wrote(mutation: string, reply: WireReply) {
-    service = fakeWire(({ method, path }) =>
+    over(({ method, path }) =>
       method === 'GET' && !path.endsWith('/session') ? { body: { data: [{ domain: 'a.example' }] } } : reply,
     );
-    gateway = await startGateway({ wire: service.wire });
-    const companies = () => gateway.query('{ market(id: 1) { companies { totalCount } } }', {}, { 'x-api-key': 'k' });
+    market += 1;
+    const companies = () => gateway.query(`{ market(id: ${market}) { companies { totalCount } } }`);
     await companies();
-    const answer = await gateway.query(`mutation { ${mutation} }`, {}, { 'x-api-key': 'k' });
+    const answer = await gateway.query(`mutation { ${mutation.replace('marketId: 1', `marketId: ${market}`)} }`);
     service.calls.splice(0, 1);
     const sent = service.calls.splice(0);
     for (let time = 0; time < 2; time += 1) await companies();
@@ -651,7 +666,6 @@ describe('a write', () => {
       for (const name of names) {
         const [mutation = ''] = writes[name] ?? [];
         expectUnknown(await wrote(mutation, reply), mutation);
-        await gateway.close();
       }
     },
   );
@@ -666,7 +680,6 @@ describe('a write', () => {
     const [mutation = ''] = writes[name] ?? [];
     for (const body of [[], { data: [{ workflowName: 'no id' }] }]) {
       expectUnknown(await wrote(mutation, { body }), mutation);
-      await gateway.close();
     }
   });
 
@@ -679,7 +692,7 @@ describe('a write', () => {
     ['nothing, without a type', { body: '', headers: { 'content-type': '' } }],
     ['null', { body: 'null' }],
     ['a list', { body: [{ domain: 'a.example', reviewStatus: 'include' }] }],
-    ['an object', { body: { metadata: { marketId: 1 }, data: [] } }],
+    ['an object', { body: (call: WireCall) => ({ metadata: metadataOf(call), data: [] }) }],
     ['a message', { body: { message: 'Done' } }],
     ['an object without errors', { body: { success: true, message: 'Done', error: null, errors: [] } }],
     [
@@ -688,7 +701,7 @@ describe('a write', () => {
     ],
   ])('of a review, whose body is not specified, succeeds with %s', async (_, reply) => {
     const { data, errors, readAgain } = await wrote(review, reply);
-    expect([errors, data.reviewCompanies, readAgain]).toEqual([undefined, { marketId: '1' }, 1]);
+    expect([errors, data.reviewCompanies, readAgain]).toEqual([undefined, { marketId: `${market}` }, 1]);
   });
 });
 
@@ -719,9 +732,9 @@ test.each([...neverSuccess, ...notDocumented])('a read whose answer is no succes
   // A part is still what it is where nothing was to be done, and ESG data may be any object.
   const isRead = reply.status === 206 || reply.status === 207 || kind === 'an empty object' || kind === 'another shape';
   if (isRead) return;
-  await over(reply);
+  over(reply);
   for (const field of fields) {
-    const { errors } = await gateway.query(`{ ${field} }`, {}, { 'x-api-key': 'k' });
+    const { errors } = await gateway.query(`{ ${field} }`);
     const code = refusals[kind] ?? (saysWhy.has(kind) ? 'UPSTREAM_UNAVAILABLE' : 'UPSTREAM_INVALID_RESPONSE');
     expect([field, codesOf(errors)]).toEqual([field, [code]]);
   }
@@ -729,8 +742,7 @@ test.each([...neverSuccess, ...notDocumented])('a read whose answer is no succes
 
 test('a refusal is one in each spelling, and wherever a body says it', async () => {
   let body: object = {};
-  service = fakeWire(() => ({ body }));
-  gateway = await startGateway({ wire: service.wire });
+  over(() => ({ body }));
   const said: [object, string][] = [
     [{ success: false, errorCode: 'unauthorized' }, 'UNAUTHENTICATED'],
     [{ status: 'Forbidden' }, 'FORBIDDEN'],
@@ -755,14 +767,14 @@ test('a refusal is one in each spelling, and wherever a body says it', async () 
 });
 
 test('an observation whose own status is "failed" is read', async () => {
-  await over({ body: { _id: 'o', title: 'T', status: 'failed' } });
+  over({ body: { _id: 'o', title: 'T', status: 'failed' } });
   const { data, errors } = await gateway.query('{ observation(id: "o") { title } }');
   expect([errors, data]).toEqual([undefined, { observation: { title: 'T' } }]);
 });
 
 test('ESG data whose status is an object that has no value is read', async () => {
   const esg = { status: { toString: 1, valueOf: 1 }, code: { toString: 1, valueOf: 1 }, score: 7 };
-  await over({ body: esg });
+  over({ body: esg });
   const { data, errors } = await gateway.query('{ market(id: 1) { esg } }');
   expect([errors, data]).toEqual([undefined, { market: { esg } }]);
 });
@@ -784,10 +796,9 @@ test.each<[unknown, unknown, unknown]>([
     { status: 'failed', companies: [{ domain: 'a.example' }] },
   ],
 ])('a market or a list whose own status is "failed" is read, case %#', async (market, jobs, companies) => {
-  service = fakeWire(({ path }) => ({
+  over(({ path }) => ({
     body: path.endsWith('/jobs') ? jobs : path.endsWith('/companies') ? companies : market,
   }));
-  gateway = await startGateway({ wire: service.wire });
   const { data, errors } = await gateway.query('{ market(id: 1) { name jobs { id } companies { nodes { domain } } } }');
   const found = { name: 'M', jobs: [{ id: '7' }], companies: { nodes: [{ domain: 'a.example' }] } };
   expect([errors, data]).toEqual([undefined, { market: found }]);
@@ -800,11 +811,11 @@ test.each<readonly [string, WireReply]>([
 ])(
   'a read whose answer is no success (%s) counts once as a failure of the service, and is logged',
   async (kind, reply) => {
-    service = fakeWire(() => reply);
+    over(reply);
     const lines: string[] = [];
     const seams = { log: { write: (line: string) => void lines.push(line) } };
-    gateway = await startGateway({ wire: service.wire, env: { LOG_LEVEL: 'warn' }, seams });
-    await gateway.query('{ market(id: 1) { name } }', {}, { 'x-api-key': 'k' });
+    const gateway = forTest(await startGateway({ wire: service.wire, env: { LOG_LEVEL: 'warn' }, seams }));
+    await gateway.query('{ market(id: 1) { name } }');
     const isRefusal = kind in refusals;
     const broken = await counted(gateway.url, 'gateway_upstream_call_seconds_count', { status: 'none' });
     const unreadable = await counted(gateway.url, 'gateway_upstream_unreadable_total');
@@ -829,7 +840,7 @@ describe('a market of which there is no record', () => {
     ['a refusal of the key', { success: false, errorCode: 'UNAUTHORISED' }, 'UNAUTHENTICATED'],
     ['a refusal of the key in another spelling', { success: false, errorCode: 'Unauthorized' }, 'UNAUTHENTICATED'],
   ])('(%s) is an error at each field that needs it', async (_, body, code) => {
-    await over({ body });
+    over({ body });
     const { data, errors } = await gateway.query(`{ market(id: 1) { id ${fields} searchCriteria { marketName } } }`);
     expect(data.market).toEqual({ id: '1', name: null, subtitle: null, companyCount: null, searchCriteria: null });
     expect(codesOf(errors)).toEqual([code, code, code, code]);
@@ -837,20 +848,21 @@ describe('a market of which there is no record', () => {
 
   test('may have criteria of which only members that the specification does not name have values', async () => {
     const attributes = { marketId: 1, createdBy: 'x' };
-    await over({ body: { ...attributes, id: null, userPrompt: null, keywords: null } });
+    over({ body: { ...attributes, id: null, userPrompt: null, keywords: null } });
     const { data, errors } = await gateway.query('{ market(id: 1) { name searchCriteria { userPrompt attributes } } }');
     const searchCriteria = { userPrompt: null, attributes: { ...attributes, id: null } };
     expect([data.market, codesOf(errors)]).toEqual([{ name: null, searchCriteria }, ['UPSTREAM_INVALID_RESPONSE']]);
   });
 
   test('is like an observation of which there is none', async () => {
-    await over({ body: { _id: null, title: null } });
+    over({ body: { _id: null, title: null } });
     const { data, errors } = await gateway.query('{ observation(id: "o-1") { title } }');
     expect([data.observation, codesOf(errors)]).toEqual([null, ['UPSTREAM_INVALID_RESPONSE']]);
   });
 
   test('is none of the client that made up its key', async () => {
-    await over({ body: { success: false, errorCode: 'UNAUTHORISED' } });
+    over({ body: { success: false, errorCode: 'UNAUTHORISED' } });
+    const gateway = forTest(await startGateway({ wire: service.wire }));
     await gateway.query('{ market(id: 1) { name } }', {}, { 'x-api-key': 'made-up' });
     const text = await (await fetch(`${gateway.url}/metrics`)).text();
     expect(text).not.toMatch(/outcome="accepted"\} [1-9]/);
@@ -858,13 +870,6 @@ describe('a market of which there is no record', () => {
 });
 
 describe('a number', () => {
-  let body = '';
-  let shared: TestGateway;
-  beforeAll(async () => {
-    shared = await startGateway({ wire: fakeWire(() => ({ body })).wire });
-  });
-  afterAll(() => shared.close());
-
   const numbers = { '2^31': 2 ** 31, '2^53': 2 ** 53, '1e400': 0, '-1': -1, '0.5': 0.5 } as const;
   /** The body with the number as the service writes it. */
   const textOf = (body: unknown, number: keyof typeof numbers) =>
@@ -941,11 +946,9 @@ describe('a number', () => {
 
   test.each(cases)('%s as %s is served where the field can hold it, and else an error there', async (...row) => {
     const [number, name, given, selection, held] = row;
-    body = textOf(given, number as keyof typeof numbers);
-    // Nothing is cached for this credential.
-    const headers = { 'x-api-key': `${number} ${name} ${selection.length}`.replaceAll(' ', '-') };
+    over({ body: textOf(given, number as keyof typeof numbers) });
     for (const ask of ['cold', 'warm']) {
-      const { data, errors = [] } = await shared.query(`{ ${selection} }`, {}, headers);
+      const { data, errors = [] } = await gateway.query(`{ ${selection} }`);
       const known = held.includes(number);
       expect([ask, number, name, codesOf(errors)]).toEqual([
         ask,
@@ -975,24 +978,21 @@ describe('a number', () => {
     [undefined, 0],
   ])('%s as the lifetime of an embedded session does not lose the session', async (expiresIn, expected) => {
     const tokens = '"idToken":"i","accessToken":"a","refreshToken":"r","checksum":"c"';
-    body = `{${tokens}${expiresIn === undefined ? '' : `,"expiresIn":${expiresIn}`}}`;
-    const { data, errors } = await shared.query(
+    over({ body: `{${tokens}${expiresIn === undefined ? '' : `,"expiresIn":${expiresIn}`}}` });
+    const { data, errors } = await gateway.query(
       'mutation { createEmbedSession { session { accessToken expiresIn } } }',
-      {},
-      { 'x-api-key': 'k' },
     );
     expect([errors, data.createEmbedSession.session]).toEqual([undefined, { accessToken: 'a', expiresIn: expected }]);
   });
 });
 
 test('what the specification does not name is ignored, or kept as an attribute', async () => {
-  await over(eventPage([{ ...good, novelty: { deep: [1] } }]));
+  over(eventPage([{ ...good, novelty: { deep: [1] } }]));
   const { data, errors } = await gateway.query(query);
   expect(errors).toBeUndefined();
   expect(data.events.nodes).toEqual([{ id: 'e-1', title: 'Good' }]);
-  await gateway.close();
 
-  await over({ body: { data: [{ domain: 'a.example', score: 3, more: { x: null } }] } });
+  over({ body: { data: [{ domain: 'a.example', score: 3, more: { x: null } }] } });
   const market = await gateway.query('{ market(id: 1) { companies { nodes { score attributes } } } }');
   expect(market.data.market.companies.nodes).toEqual([{ score: 3, attributes: { more: { x: null } } }]);
 });
@@ -1002,8 +1002,7 @@ test('a number that is too large for JavaScript is an error of the JSON that has
     '{"a.example":{"deep":[{"x":1e400}]},"list":[{"domain":"b.example","x":-1e400},{"domain":"c.example","x":1}]}';
   const bad = '{"domain":"b.example","more":{"x":[[-1e400]]}}';
   const companies = `{"data":[{"domain":"a.example","more":1},${bad},{"domain":"c.example","more":2}]}`;
-  service = fakeWire(({ url }) => ({ body: url.pathname.endsWith('/esg') ? esg : companies }));
-  gateway = await startGateway({ wire: service.wire });
+  over(({ url }) => ({ body: url.pathname.endsWith('/esg') ? esg : companies }));
   const { data, errors } = await gateway.query('{ market(id: 1) { esg companies { nodes { attributes esg } } } }');
   const nodes = [
     { attributes: { more: 1 }, esg: null },
@@ -1050,7 +1049,7 @@ describe('a body', () => {
     ['that is null', { body: 'null' }],
     ['whose data is text', { body: { meta: { totalItems: 1 }, data: 'none' } }],
   ])('%s is an error of each field it was for, and is not kept', async (_, reply) => {
-    await over(reply);
+    over(reply);
     const { status, data, errors } = await gateway.query(whole);
     expect(status).toBe(200);
     expect(data).toEqual(nothing);
@@ -1068,24 +1067,23 @@ describe('a body', () => {
     ['with a total below nothing', { meta: { totalItems: -1 }, data: [] }],
     ['that is a bare list', []],
   ])('of the event list %s is an error', async (_, body) => {
-    await over({ body });
+    over({ body });
     const { data, errors } = await gateway.query(query);
     expect(data).toEqual({ events: null });
     expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', retryable: false });
   });
 
   test('that says it is one page of a list is not taken for all of it', async () => {
-    await over({ body: { meta: { totalItems: 2, totalPages: 2 }, data: [{ domain: 'a.example', jobId: 1 }] } });
+    over({ body: { meta: { totalItems: 2, totalPages: 2 }, data: [{ domain: 'a.example', jobId: 1 }] } });
     const { data, errors } = await gateway.query('{ market(id: 1) { companies { totalCount } jobs { id } } }');
     expect([data.market, codesOf(errors)]).toEqual([{ companies: null, jobs: null }, invalid.slice(0, 2)]);
   });
 
   test('that is bad leaves the rest of the answer whole', async () => {
-    service = fakeWire(({ url }) => {
+    over(({ url }) => {
       if (url.pathname.endsWith('/esg')) return { body: '<html>' };
       return { body: url.pathname.endsWith('/companies') ? { data: [] } : { name: 'M' } };
     });
-    gateway = await startGateway({ wire: service.wire });
     const { data, errors } = await gateway.query('{ market(id: 1) { name esg companies { totalCount } } }');
     expect(data).toEqual({ market: { name: 'M', esg: null, companies: { totalCount: 0 } } });
     expect(errors?.map(({ path }) => path.join('.'))).toEqual(['market.esg']);

@@ -22,10 +22,10 @@ import { RecordLeftOut } from '../../errors.js';
 import { andThen, type MaybePromise, oncePerValue, runYielding } from '../../lib/run.js';
 import { type PlannedResult, withLaterParts } from './defer.js';
 import { type OperationPlan, planOperation } from './plan.js';
-import { type ExecutionSteps, maxErrors, moreErrors, runPlan } from './run-plan.js';
+import { maxErrors, moreErrors, type PlanInput, runPlan } from './run-plan.js';
 
 /** One operation of a valid document, and what it is executed with. */
-export interface ExecutionInput extends ExecutionSteps {
+export interface ExecutionInput extends Pick<PlanInput, 'turn' | 'counted'> {
   readonly document: DocumentNode;
   readonly operationName: string | null | undefined;
   /** As the client sent them. */

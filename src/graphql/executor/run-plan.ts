@@ -23,16 +23,12 @@ const originalError = new QueryTooComplex('errors', maxErrors + 1, maxErrors);
 /** Stands for all errors above the limit: further nulls of the response have no error of their own. */
 export const moreErrors = new GraphQLError(originalError.message, { originalError });
 
-/** How an execution proceeds, and what it tells beside its result. */
-export interface ExecutionSteps {
+export interface PlanInput extends PlannableOperation {
+  readonly context: unknown;
   /** Waits before each step after something was read. Undefined: a step begins at once. */
   readonly turn?: (() => Promise<void>) | undefined;
   /** Gets the length of the planned data as JSON, in bytes. Without errors, `responseBytes` can take it for the whole. */
   readonly counted?: { length: number } | undefined;
-}
-
-export interface PlanInput extends PlannableOperation, ExecutionSteps {
-  readonly context: unknown;
   /** How many errors the response may still have, in all its parts; below 0 once `moreErrors` stands for the others. */
   readonly errors: { left: number };
 }

@@ -82,10 +82,6 @@ export function createTrustedDocuments(mode: TrustMode, manifest: Pick<Reloadabl
     return query;
   }
 
-  function trustedText(hash: unknown): string | undefined {
-    return mode === 'off' || typeof hash !== 'string' ? undefined : manifest.current.get(hash);
-  }
-
   function otherText(given: ReturnType<typeof givenHash>, query: unknown): string | undefined {
     if (given?.isId) throw unknownHash();
     if (mode === 'only') {
@@ -111,7 +107,7 @@ export function createTrustedDocuments(mode: TrustMode, manifest: Pick<Reloadabl
       throw new BadUserInput('onError', 'must be PROPAGATE, or left out: this gateway supports no other behavior');
     }
     const given = givenHash(params);
-    const trusted = trustedText(given?.hash);
+    const trusted = mode === 'off' ? undefined : manifest.current.get(given?.hash as string);
     const text = trusted ?? otherText(given, query);
     info.document = text;
     info.documentId = given?.hash as string | undefined;

@@ -116,6 +116,12 @@ export class Context {
     return this.made;
   }
 
+  /** Reads an event where the service has accepted the credential through no gateway yet. @throws Unauthenticated if it does not accept it */
+  async checkCredential(): Promise<void> {
+    const { acceptedScopes } = this.components;
+    if (!(await acceptedScopes.hasInFleet(this.auth.scope))) await this.loaders.events.check();
+  }
+
   /** Starts the source of a subscription. It ends when the context's signal aborts. @throws Unauthenticated, as `credential` does. */
   watch<T>(feed: (components: Components, auth: RequestAuth) => T): T {
     return feed(this.components, this.auth);

@@ -279,7 +279,8 @@ describe('an event', () => {
   test('has the nodeId that was asked for, however its time is written', async () => {
     world.list = [listed(1)];
     const time = new Date(now - 60_000).toISOString();
-    const nodeIds = [time, time.replace('Z', '+00:00')].map(each =>
+    const leapSecond = new Date(now - 120_000).toISOString().replace(/\d\d\.\d+Z$/, '60Z');
+    const nodeIds = [time, time.replace('Z', '+00:00'), leapSecond].map(each =>
       Buffer.from(JSON.stringify(['Event', 'e-1', each])).toString('base64url'),
     );
     const query = 'query ($nodeIds: [ID!]!) { nodes(nodeIds: $nodeIds) { nodeId ... on Event { id } } }';

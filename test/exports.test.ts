@@ -257,6 +257,7 @@ describe('registered endpoints', () => {
   test('belong to the team of one API key if there is no teams file; signed-in users then have no team', async () => {
     await alone();
     gateway = await gatewayWith({ TEAMS_FILE: '' });
+    // The service accepts this key, but not for events.
     expect(fault(await register('https://crm.example/', {}, member))).toBeUndefined();
     expect(await list(member)).toHaveLength(1);
     expect(await list(admin)).toHaveLength(0);
@@ -264,6 +265,13 @@ describe('registered endpoints', () => {
     const answer = await register('https://crm.example/', {}, ada);
     expect(fault(answer)).toBe('FORBIDDEN');
     expect(answer.errors?.[0].message).toMatch(/TEAMS_FILE/);
+  });
+
+  test('belong to no key that the service does not accept', async () => {
+    await alone();
+    gateway = await gatewayWith({ TEAMS_FILE: '' });
+    expect(fault(await register('https://crm.example/', {}, key('made-up')))).toBe('UNAUTHENTICATED');
+    expect(await list(key('made-up'))).toHaveLength(0);
   });
 
   test.each<[string, object]>([

@@ -160,6 +160,11 @@ const tooLarge: readonly { measure: string; limit?: number; query: string; varia
   { measure: 'values', query: `{ ${repeated(11, i => `a${i}: market(id: 1) { esg }`)} }` },
   {
     measure: 'values',
+    query: `query ($texts: JSONObject) { ${repeated(5, i => `a${i}: suggestKeywords(input: { searchCriteria: { attributes: $texts } }) { keywords }`)} }`,
+    variables: { texts: { list: Array(9).fill('t'.repeat(99_000)) } },
+  },
+  {
+    measure: 'values',
     query: `{ __schema { ${repeated(95, i => `a${i}: types { name fields { name type { name } } }`)} } }`,
   },
   { measure: 'values', query: deferring(35) },

@@ -1,4 +1,5 @@
 // The reads of one request: batched, cached, and parsed.
+import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Scope } from '../auth/credentials.js';
 import { NotFound } from '../errors.js';
@@ -223,7 +224,7 @@ function readError({ onlyPublished }: Read<unknown>, error: unknown): unknown {
 /** What a read has in its key, besides its scope. With vectors it is another read: they are a hundred times as large as the rest. */
 function nameOf({ request: { family, version, address, method, path, body, vectors }, before }: Read<unknown>): string {
   const added = `${vectors?.wanted ? ' with vectors' : ''}${before === undefined ? '' : ' after another read'}`;
-  return `${family}.${version} ${address} ${method} ${path}${added}${body === undefined ? '' : ` ${JSON.stringify(body)}`}`;
+  return `${family}.${version} ${address} ${method} ${path}${added}${body === undefined ? '' : ` ${hash('sha256', JSON.stringify(body))}`}`;
 }
 
 /** Creates the reader of one request: memory at once, otherwise the reads of a tick together from the cache over the service. */

@@ -1106,7 +1106,7 @@ export type Mutation = {
   readonly publishMarket?: Maybe<PublishMarketPayload>;
   /**
    * Registers an endpoint for the client's team. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with
-   * `CONFLICT` if the team already has an endpoint with this name, or has 100 endpoints. No upstream call.
+   * `CONFLICT` if the team already has an endpoint with this name, or has 100 endpoints. No upstream call, or one for a key that is new to the gateway.
    */
   readonly registerExportEndpoint?: Maybe<RegisterExportEndpointPayload>;
   /**

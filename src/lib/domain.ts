@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url';
 
-/** More than any domain has: the time to convert a text grows faster than its length. */
-const maxLength = 1_000;
+/** Of a domain, in characters: the time to convert a text grows faster than its length. */
+const maxLength = 253;
 
 /** What identifies a domain, however it is written: in upper or lower case, with or without blanks around it or a dot at its end, in Unicode or in ASCII. */
 export function domainKey(domain: string): string {

@@ -65,7 +65,7 @@ export const preparedFilter = oncePerValue((filter: CompanyFilter, argument: str
   const text =
     filter.search == null ? undefined : searchable(plainText(filter.search, `${argument}.search`, maxSearchLength));
   const domains = setOf('domains', domainKey);
-  const countries = setOf('operatesIn', searchable);
+  const countries = setOf('operatesIn', searchable, maxSearchLength);
   const codes = setOf('naics', code => code, maxCodeLength);
   const numbers = setOf('dunsNumbers', digitsOf, maxDunsLength);
   const lengths = codes && [...new Set([...codes].map(code => code.length))];

@@ -130,10 +130,10 @@ export const eventsNodes = {
     // As of `Query.event`, and that of its last update.
     calls: limit => 24 + Math.ceil(limit / maxPageSize),
     async find([id = '', since, ...rest], { loaders }, info) {
-      const isTime = since === undefined || readTime(since) !== undefined;
-      if (!isTime || rest.length > 0) throw new BadUserInput('since', 'is no time');
+      const time = since === undefined ? undefined : readTime(since);
+      if ((since !== undefined && time === undefined) || rest.length > 0) throw new BadUserInput('since', 'is no time');
       // A copy: the cached event is also that of identifiers with another hint.
-      return { ...(await loaders.events.event(eventId(id), since, selectsField(info, 'embeddings'))) };
+      return { ...(await loaders.events.event(eventId(id), time, selectsField(info, 'embeddings'))) };
     },
   },
   Observation: {

@@ -57,6 +57,8 @@ interface ObjectGroup {
 
 /** The cost of one argument value, which is validated, compared and looked up, in values of a response. */
 const argumentValue = 2;
+/** Characters of a text that count as one value. */
+const textOfValue = 50;
 /** The cost of one field of introspection, which is computed, in values of a response. */
 const introspectionValue = 2;
 /** The cost of delivering a deferred fragment later on one object, in values of a response. A client that takes no parts is charged too. */
@@ -270,7 +272,11 @@ function argumentReader(variables: Readonly<Record<string, unknown>>) {
   const nodeTypesOf = oncePerValue((ids: readonly string[]) =>
     ids.slice(0, listBounds['Query.nodes(nodeIds:)']).map(id => readNodeId(id)?.type),
   );
-  const sizeOf = (value: unknown) => (typeof value === 'object' && value !== null ? sizeOfObject(value) : 1);
+  const sizeOf = (value: unknown) => {
+    if (typeof value === 'object' && value !== null) return sizeOfObject(value);
+    // A long text takes as long as many short ones to check, compare and send.
+    return typeof value === 'string' ? Math.ceil((value.length + 1) / textOfValue) : 1;
+  };
 
   return oncePerValue((node: FieldNode, { field, maxPage }: { field: Field; maxPage: number | undefined }) => {
     // Arguments with the same text have the same value within one operation.

@@ -14,7 +14,7 @@ import { parseReply, replyText } from '../src/data/upstream/reply.js';
 import type { Reply, UpstreamRequest } from '../src/data/upstream/request.js';
 import { createUpstream } from '../src/data/upstream/upstream.js';
 import { companiesEndpoint } from '../src/domains/companies/client.js';
-import { Abandoned, type GatewayError, UpstreamTimeout } from '../src/errors.js';
+import { Abandoned, type GatewayError } from '../src/errors.js';
 import { Bulkhead } from '../src/lib/run.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import type { Telemetry } from '../src/observability/telemetry.js';
@@ -619,7 +619,7 @@ describe('a write', () => {
     const { write } = upstreamAt('http://service.test', { wire, timeoutMs: 200 });
     expect(await extensionsOf(write())).toMatchObject({ code: 'UPSTREAM_TIMEOUT', retryable: true });
     // With `abort`, undici would destroy the connection, on which nothing was sent.
-    expect(() => handlers[0]?.onRequestStart?.(controller, {})).toThrow();
+    expect(() => handlers[0]?.onRequestStart?.(controller, {})).toThrow('before it began');
   });
 });
 

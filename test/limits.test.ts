@@ -165,6 +165,11 @@ const tooLarge: readonly { measure: string; limit?: number; query: string; varia
   },
   {
     measure: 'values',
+    query: `query ($domains: [String!]) { market(id: 1) { companies(filter: { domains: $domains }) { totalCount } } }`,
+    variables: { domains: Array.from({ length: 9_000 }, (_, index) => `${'中'.repeat(28)}${index}.example`) },
+  },
+  {
+    measure: 'values',
     query: `{ __schema { ${repeated(95, i => `a${i}: types { name fields { name type { name } } }`)} } }`,
   },
   { measure: 'values', query: deferring(35) },

@@ -57,8 +57,8 @@ interface ObjectGroup {
 
 /** The cost of one argument value, which is validated, compared and looked up, in values of a response. */
 const argumentValue = 2;
-/** Characters of a text that count as one value. */
-const textOfValue = 50;
+/** A long text takes as long as many short ones to compare and send. Each character outside ASCII takes long, where it is normalized or converted. */
+const sizeOfText = (text: string) => Math.ceil((text.length + 1) / (/[\u0080-\uffff]/.test(text) ? 1 : 50));
 /** The cost of one field of introspection, which is computed, in values of a response. */
 const introspectionValue = 2;
 /** The cost of delivering a deferred fragment later on one object, in values of a response. A client that takes no parts is charged too. */
@@ -274,8 +274,7 @@ function argumentReader(variables: Readonly<Record<string, unknown>>) {
   );
   const sizeOf = (value: unknown) => {
     if (typeof value === 'object' && value !== null) return sizeOfObject(value);
-    // A long text takes as long as many short ones to check, compare and send.
-    return typeof value === 'string' ? Math.ceil((value.length + 1) / textOfValue) : 1;
+    return typeof value === 'string' ? sizeOfText(value) : 1;
   };
 
   return oncePerValue((node: FieldNode, { field, maxPage }: { field: Field; maxPage: number | undefined }) => {

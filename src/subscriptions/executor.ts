@@ -28,6 +28,12 @@ export interface Operation extends Pick<OperationRequest, 'operationName' | 'var
   readonly reports?: Reports;
 }
 
+/** Who runs an operation, and what logs and metrics will say of it. */
+export interface Caller {
+  readonly identity: Identity;
+  readonly info: OperationInfo;
+}
+
 export interface ExecutorDeps
   extends Pick<GraphqlRouteDeps, 'schema' | 'components' | 'executePlanned' | 'deadlineMs' | 'mask' | 'budget'> {
   readonly requestAdmission: Pick<RequestAdmission, 'beginOperation'>;
@@ -115,19 +121,14 @@ export function createExecutor(deps: ExecutorDeps) {
   const claims = createHeldClaims(deps.budget);
   return {
     /** Executes a query or a mutation that was checked. @throws Overloaded */
-    async single(
-      operation: Operation,
-      identity: Identity,
-      signal: AbortSignal,
-      operationInfo: OperationInfo,
-      claim: Claim,
-    ): Promise<Outcome> {
-      operationInfo.scope = identity.scope;
+    async single(operation: Operation, caller: Caller, signal: AbortSignal, claim: Claim): Promise<Outcome> {
+      const { identity, info } = caller;
+      info.scope = identity.scope;
       const end = deps.requestAdmission.beginOperation(identity);
       try {
-        const metadata = new ResponseMetadata(operationInfo, claim, operation.reports);
+        const metadata = new ResponseMetadata(info, claim, operation.reports);
         const outcome = await execute(deps, operation, identity, signal, metadata);
-        operationInfo.outcome = outcomeOfErrors(outcome.errors);
+        info.outcome = outcomeOfErrors(outcome.errors);
         return outcome;
       } finally {
         end();

@@ -4,13 +4,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BadUserInput, gatewayCloses } from '../errors.js';
 import { jsonValueOf } from '../graphql/limits/bounds.js';
 import { type OperationRequest, operationRequest } from '../graphql/limits/documents.js';
-import type { Identity } from '../http/authentication.js';
 import { stateOf } from '../http/request-state.js';
 import { Refused } from '../http/web-safety.js';
 import type { Claim } from '../lib/memory-budget.js';
-import type { OperationInfo } from '../observability/operation-info.js';
 import { requestedReports } from '../observability/response-metadata.js';
-import type { Operation } from './executor.js';
+import type { Caller, Operation } from './executor.js';
 import { type OperationHost, RunningOperation } from './running-operation.js';
 import { type Outlet, SendBuffer } from './send-buffer.js';
 import type { Subscriptions } from './subscriptions.js';
@@ -50,9 +48,10 @@ export function registerSse(app: FastifyInstance, subscriptions: Subscriptions):
       if (!(request.headers.accept ?? '').includes('text/event-stream')) {
         throw new Refused(406, 'Accept must include text/event-stream');
       }
-      answerWithStream(subscriptions, request, reply, serverSentEvents, async (operationInfo, claim) => {
+      answerWithStream(subscriptions, request, reply, serverSentEvents, async claim => {
+        const state = stateOf(request.raw);
         const lastEventId = (request.headers['last-event-id'] as string | undefined) || undefined;
-        const read = await subscriptions.read(stateOf(request.raw), readRequest(request), operationInfo, claim);
+        const read = await subscriptions.read(state, readRequest(request), state.operation, claim);
         const reports = requestedReports(request.headers, subscriptions.deps.explains);
         const operation = { ...read, lastEventId, reports };
         if (request.method !== 'GET' || operation.type !== 'mutation') return operation;
@@ -143,7 +142,7 @@ function answerWithStream(
   request: FastifyRequest,
   reply: FastifyReply,
   format: StreamFormat,
-  read: (operationInfo: OperationInfo, claim: Claim) => Promise<Operation>,
+  read: (claim: Claim) => Promise<Operation>,
 ): void {
   const { authentication } = subscriptions.deps;
   const identity = authentication.authenticate(authentication.handshakeOf(request));
@@ -161,19 +160,19 @@ function answerWithStream(
   // The client has hung up meanwhile.
   if (reply.raw.destroyed) return;
   state.release();
-  const { operation: operationInfo } = state;
-  operationInfo.transport = format.transport;
+  const { operation: info } = state;
+  info.transport = format.transport;
   // The hooks of the server have set CORS and security headers, as for any other response.
   state.copyHeaders();
   reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
-  const stream = createHttpStream(reply.raw, format, subscriptions, identity, operationInfo);
+  const stream = createHttpStream(reply.raw, format, subscriptions, { identity, info });
   subscriptions.open.add(stream);
   state.whenClosed(() => {
     subscriptions.open.delete(stream);
     stream.closed();
   });
   void stream.run(async claim => {
-    const operation = await read(operationInfo, claim);
+    const operation = await read(claim);
     request.body = undefined;
     state.body = undefined;
     state.bodyClaim?.release();
@@ -185,8 +184,7 @@ function createHttpStream(
   response: ServerResponse,
   format: StreamFormat,
   subscriptions: Subscriptions,
-  identity: Identity,
-  operationInfo: OperationInfo,
+  caller: Caller,
 ) {
   const outlet: Outlet = {
     unsent: () => response.writableLength,
@@ -195,7 +193,7 @@ function createHttpStream(
     },
     destroy: () => response.destroy(),
   };
-  const buffer = new SendBuffer(outlet, subscriptions.deps.budget.claim(identity));
+  const buffer = new SendBuffer(outlet, subscriptions.deps.budget.claim(caller.identity));
   const host: OperationHost = {
     transport: format.transport,
     buffer,
@@ -217,7 +215,7 @@ function createHttpStream(
       end();
     },
   };
-  const operation = new RunningOperation('', subscriptions, host, identity, operationInfo);
+  const operation = new RunningOperation('', subscriptions, host, caller);
   response.on('error', () => response.destroy());
   response.socket?.setKeepAlive(true);
   response.write(format.start);

@@ -1,10 +1,8 @@
 // One operation of one client on a stream or a socket, from its first byte read to its last byte sent.
 import { Abandoned, RateLimited } from '../errors.js';
 import { responseMessage } from '../graphql/response-text.js';
-import type { Identity } from '../http/authentication.js';
 import { bytesOfValue, type Claim, ownText } from '../lib/memory-budget.js';
-import type { OperationInfo } from '../observability/operation-info.js';
-import type { Failure, Operation } from './executor.js';
+import type { Caller, Failure, Operation } from './executor.js';
 import { framed, type SendBuffer, slowBytes } from './send-buffer.js';
 import type { EncodedResult, Listener } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
@@ -34,12 +32,11 @@ const listenerBytes = 1_200;
  */
 export class RunningOperation implements Listener {
   readonly id: string;
-  readonly operationInfo: OperationInfo;
+  readonly caller: Caller;
   isOver = false;
   onStop: (() => void) | undefined;
   readonly #subscriptions: Subscriptions;
   readonly #host: OperationHost;
-  readonly #identity: Identity;
   /** Undefined for a query or a mutation, and until the operation is known to be a subscription. */
   #waiting: EncodedResult[] | undefined;
   #waitingBytes = 0;
@@ -50,19 +47,12 @@ export class RunningOperation implements Listener {
   readonly #claim: Claim;
   #onRoom: (() => void) | undefined;
 
-  constructor(
-    id: string,
-    subscriptions: Subscriptions,
-    host: OperationHost,
-    identity: Identity,
-    operationInfo: OperationInfo,
-  ) {
+  constructor(id: string, subscriptions: Subscriptions, host: OperationHost, caller: Caller) {
     this.id = id;
     this.#subscriptions = subscriptions;
     this.#host = host;
-    this.#identity = identity;
-    this.operationInfo = operationInfo;
-    this.#claim = subscriptions.deps.budget.claim(identity);
+    this.caller = caller;
+    this.#claim = subscriptions.deps.budget.claim(caller.identity);
   }
 
   /** True until the operation is known to be a subscription: a draining connection waits for its response. */
@@ -97,7 +87,7 @@ export class RunningOperation implements Listener {
   stop(): void {
     if (this.isOver) return;
     this.isOver = true;
-    if (this.isSingle) this.operationInfo.outcome = 'ABANDONED';
+    if (this.isSingle) this.caller.info.outcome = 'ABANDONED';
     this.#close();
   }
 
@@ -116,7 +106,7 @@ export class RunningOperation implements Listener {
   }
 
   end(failure: Failure | undefined): void {
-    if (failure !== undefined) this.operationInfo.outcome = failure.outcome;
+    if (failure !== undefined) this.caller.info.outcome = failure.outcome;
     this.#end = { errors: failure?.errors };
     if (!this.#waiting?.length) this.#finish(failure?.errors);
   }
@@ -133,22 +123,22 @@ export class RunningOperation implements Listener {
     this.#claim.reserve(listenerBytes + bytesOfValue(this.id));
     this.#waiting = [];
     this.onStop = undefined;
-    const info = this.operationInfo;
+    const { info } = this.caller;
     info.document = undefined;
     info.name = info.name && ownText(info.name);
     this.#subscriptions.deps.telemetry.listeners(this.#host.transport, 1);
     if (this.#subscriptions.isDraining) this.#host.leave();
-    else void this.#subscriptions.subscribe(operation, this.#identity, this, this.operationInfo);
+    else void this.#subscriptions.subscribe(operation, this.caller, this);
   }
 
   async #execute(operation: Operation): Promise<void> {
     const { executor, budget } = this.#subscriptions.deps;
-    const claim = budget.claim(this.#identity);
+    const claim = budget.claim(this.caller.identity);
     const stopping = new AbortController();
     this.onStop = () => stopping.abort(new Abandoned('The client has gone'));
     this.#executedAt = performance.now();
     try {
-      const answer = await executor.single(operation, this.#identity, stopping.signal, this.operationInfo, claim);
+      const answer = await executor.single(operation, this.caller, stopping.signal, claim);
       await this.#host.buffer.room();
       if (this.isOver) return;
       // The claim counts it already.
@@ -178,8 +168,8 @@ export class RunningOperation implements Listener {
 
   #fail(error: unknown, isSlow = false): void {
     if (this.isOver) return;
-    const { errors, outcome } = this.#subscriptions.deps.executor.failure(error, this.operationInfo.id);
-    this.operationInfo.outcome = outcome;
+    const { errors, outcome } = this.#subscriptions.deps.executor.failure(error, this.caller.info.id);
+    this.caller.info.outcome = outcome;
     this.#finish(errors, isSlow);
   }
 

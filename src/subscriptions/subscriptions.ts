@@ -4,14 +4,13 @@ import type { Components } from '../context.js';
 import { BadUserInput } from '../errors.js';
 import type { OperationRequest } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
-import type { Identity } from '../http/authentication.js';
 import type { Connections } from '../http/connections.js';
 import type { GraphqlRouteDeps } from '../http/graphql/apollo.js';
 import type { RequestState } from '../http/request-state.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
 import type { Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
-import type { Executor, ExecutorDeps, Operation } from './executor.js';
+import type { Caller, Executor, ExecutorDeps, Operation } from './executor.js';
 import { createSharedExecution, type Listener, type SharedExecution } from './shared-execution.js';
 
 /** How much one client may have open at a time, and how long it may take, in milliseconds; unless a test sets others. */
@@ -94,15 +93,10 @@ export class Subscriptions {
   }
 
   /** Lets a listener join the execution that all equal subscriptions share. Never rejects. */
-  async subscribe(
-    operation: Operation,
-    identity: Identity,
-    listener: Listener,
-    operationInfo: OperationInfo,
-  ): Promise<void> {
+  async subscribe(operation: Operation, { identity, info }: Caller, listener: Listener): Promise<void> {
     const executions = this.#executions;
     const { query, operationName, variables, lastEventId } = operation;
-    operationInfo.scope = identity.scope;
+    info.scope = identity.scope;
     const asked = [identity.scope, query, operationName ?? null, variables ?? null, lastEventId];
     const key = createHash('sha256').update(JSON.stringify(asked)).digest('base64url');
     for (let running = executions.get(key); running !== undefined; running = executions.get(key)) {

@@ -151,15 +151,15 @@ export class WebSocketConnection implements OperationHost, Outlet {
     }
     this.operationsStarted += 1;
     this.#idleSince = performance.now();
-    const operationInfo = requestTelemetry.startOperation(`${this.#id}/${this.operationsStarted}`, this.#app);
-    const operation = new RunningOperation(id, subscriptions, this, identity, operationInfo);
+    const info = requestTelemetry.startOperation(`${this.#id}/${this.operationsStarted}`, this.#app);
+    const operation = new RunningOperation(id, subscriptions, this, { identity, info });
     this.#running.set(id, operation);
     if (!operation.holds(request)) return;
     void this.#runInTurn(operation, async claim => {
       await this.buffer.room();
       await requestAdmission.countOperation(identity);
       if (request instanceof QueryTooComplex) throw request;
-      return subscriptions.read(identity, request, operationInfo, claim);
+      return subscriptions.read(identity, request, info, claim);
     });
   }
 
@@ -201,9 +201,9 @@ export class WebSocketConnection implements OperationHost, Outlet {
     this.#send(endMessage(id, errors));
   }
 
-  onEnd({ id, operationInfo }: RunningOperation, milliseconds: number | undefined): void {
+  onEnd({ id, caller }: RunningOperation, milliseconds: number | undefined): void {
     this.#running.delete(id);
-    this.#subscriptions.deps.requestTelemetry.endOperation(operationInfo, this.#identity, milliseconds);
+    this.#subscriptions.deps.requestTelemetry.endOperation(caller.info, caller.identity, milliseconds);
     this.#closeWhenDone();
   }
 

@@ -142,7 +142,7 @@ function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch) 
       checkNames(tool, variables);
       const client = { ...identity, scope: acceptedScopes.turnOf(identity.scope) };
       await documentChecks.checkOperation(client, operation, info);
-      const { data, errors } = await executor.single(operation, identity, signal, info, claim);
+      const { data, errors } = await executor.single(operation, { identity, info }, signal, claim);
       const { parts } = responseMessage({ data, ...(errors && { errors }) }, claim);
       return answerOf(tool, parts.join(''), variables);
     } catch (error) {

@@ -2,7 +2,7 @@
 import {
   createSourceEventStream,
   type DocumentNode,
-  type GraphQLFormattedError,
+  type FormattedExecutionResult,
   type OperationTypeNode,
 } from 'graphql';
 import { type BrowserSession, Context, type RequestIdentity } from '../context.js';
@@ -39,11 +39,7 @@ export interface ExecutorDeps
   readonly requestAdmission: Pick<RequestAdmission, 'beginOperation'>;
 }
 
-interface Outcome {
-  data: unknown;
-  errors?: readonly GraphQLFormattedError[] | undefined;
-  extensions?: Record<string, unknown>;
-}
+type Outcome = FormattedExecutionResult<unknown>;
 
 export interface Failure {
   /** The errors as a client may see them, as JSON. */

@@ -1,5 +1,5 @@
 // Keeps exports away from the internal networks that the gateway can reach.
-import { isIP } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { buildConnector } from 'undici';
 import { createConnector } from '../../lib/connector.js';
@@ -52,15 +52,14 @@ export function createAddressGuard(allowPrivate: boolean, resolve: Resolve) {
 
   /** Opens connections only to addresses that it has just checked, so that a name cannot resolve to another address after `check`. */
   const connect: buildConnector.connector = (options, callback) => {
-    const connectChecked = async () => {
-      const found = (await allowedAddresses(options.hostname)).map(address => ({ address, family: isIP(address) }));
-      createConnector({
-        autoSelectFamily: true,
-        lookup: (_hostname, _options, done) => done(null, found),
-        timeout: connectTimeoutMs,
-      })(options, callback);
+    const connectTo = (addresses: readonly string[]) => {
+      const found = addresses.map(address => ({ address, family: isIP(address) }));
+      const lookup: LookupFunction = (_hostname, _options, done) => done(null, found);
+      createConnector({ autoSelectFamily: true, lookup, timeout: connectTimeoutMs })(options, callback);
     };
-    connectChecked().catch(error => callback(error, null));
+    allowedAddresses(options.hostname)
+      .then(connectTo)
+      .catch(error => callback(error, null));
   };
   return {
     connect,

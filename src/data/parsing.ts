@@ -109,6 +109,13 @@ export const presentOnce = <T>(items: readonly (T | LeftOut)[]) => presentOf(ite
 export const mapPresent = <T, U>(items: readonly (T | LeftOut)[], make: (item: T) => U): readonly (U | LeftOut)[] =>
   items.map(item => (isLeftOut(item) ? item : make(item)));
 
+/** The JSON of models, with null for a value and nothing for a record that cannot be read. */
+export const modelJson = (value: unknown): string =>
+  JSON.stringify(value, (_, member) => {
+    if (isUnreadable(member)) return null;
+    return Array.isArray(member) ? present(member) : member;
+  });
+
 /** A list as the value of a field, whose execution leaves out the others, and says so. */
 export const listed = <T>(items: readonly (T | LeftOut)[]) => items as readonly T[];
 

@@ -178,26 +178,15 @@ export const facetsOf = oncePerValue((companies: Companies) => {
 
 const maxExported = 500;
 
+/** The documented fields of a company record, in the documented order (docs/upstream-api.md: Company record). */
+const exportedFields = [
+  ...(['domain', 'name', 'description', 'overallMomentum', 'contactNumber', 'contactEmail', 'actualRevenue'] as const),
+  ...(['naics', 'operatesIn', 'dunsNumbers'] as const),
+];
+
 /** What an export sends (docs/upstream-api.md: Outbound request body): the 500 with the highest score, the highest first. Equal scores keep their order. */
 export function exportedCompanies(companies: Companies) {
   const scoreOf = ({ score }: CompanyRecord) => known(score) ?? -Number.MAX_VALUE;
   const highest = companies.toSorted((one, other) => scoreOf(other) - scoreOf(one)).slice(0, maxExported);
-  return highest.map(documentedFields);
-}
-
-/** The documented fields of a company record and no others, in the documented order (docs/upstream-api.md: Company record). */
-function documentedFields(company: CompanyRecord) {
-  const { domain, name, description, contactNumber, contactEmail } = company;
-  const [operatesIn, dunsNumbers] = [present(company.operatesIn), present(company.dunsNumbers)];
-  const [overallMomentum, actualRevenue] = [known(company.overallMomentum), known(company.actualRevenue)];
-  const naics = present(company.naics).map(({ code, name, level, isPrimary }) => ({
-    code,
-    name,
-    level: known(level),
-    isPrimary,
-  }));
-  return {
-    ...{ domain, name, description, overallMomentum, contactNumber, contactEmail, actualRevenue },
-    ...{ naics, operatesIn, dunsNumbers },
-  };
+  return highest.map(company => Object.fromEntries(exportedFields.map(field => [field, company[field]])));
 }

@@ -2,6 +2,7 @@
 import { OperationTypeNode } from 'graphql';
 import { memberName, requiredTeamOf, type TeamKey } from '../../auth/teams.js';
 import type { Context } from '../../context.js';
+import { modelJson } from '../../data/parsing.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
 import { BadUserInput, Conflict, Forbidden, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers, ResolversTypes } from '../../generated/resolver-types.js';
@@ -186,7 +187,7 @@ async function payload({ loaders }: Context, id: string, selection: CompanySelec
     throw new UpstreamInvalidResponse('The service sent no name of the market, which an export must have');
   const { selected, data } = exported.value;
   const body = { meta: { totalItems: selected }, market: { id: Number(id), name }, data };
-  return { body: JSON.stringify(body), selected, sent: data.length };
+  return { body: modelJson(body), selected, sent: data.length };
 }
 
 /** The body of a test: an export of no companies of a market that does not exist. */

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Credential, ownerOf, type Scope } from '../../auth/credentials.js';
 import { requiredTeamOf, type TeamKey, type Teams } from '../../auth/teams.js';
 import type { Reloadable } from '../../config/values.js';
-import { isUnreadable, present } from '../../data/parsing.js';
+import { modelJson } from '../../data/parsing.js';
 import { shortHash } from '../../data/shared-store.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import { Conflict, Forbidden, NotFound, RateLimited, Unauthenticated, UpstreamUnavailable } from '../../errors.js';
@@ -358,10 +358,3 @@ function deliveryId({ id, subject, latest }: Watch, key: string): string {
 }
 
 const leased = () => ({ lease: randomUUID(), until: timeNow() + leaseMs });
-
-/** The JSON of models, with null for a value and nothing for a record that cannot be read. */
-const modelJson = (value: unknown): string =>
-  JSON.stringify(value, (_, member) => {
-    if (isUnreadable(member)) return null;
-    return Array.isArray(member) ? present(member) : member;
-  });

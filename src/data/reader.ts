@@ -181,10 +181,8 @@ function loadedFrom(
     : parseInTurns(parser, content, schemaDrift, auth.scope).then(loaded);
 }
 
-type FetchDeps = Pick<ReaderDeps, 'upstream' | 'telemetry'>;
-
 /** Reads from the service itself, past the cache, and what the read reads before it, until the signal of `auth` aborts. @throws GatewayError */
-export async function readUncached<T>(deps: FetchDeps, read: Read<T>, auth: RequestAuth): Promise<Loaded<T>> {
+export async function readUncached<T>(deps: ReaderDeps, read: Read<T>, auth: RequestAuth): Promise<Loaded<T>> {
   let noStore = false;
   const before = await read.before?.(async other => {
     const found = await readUncached(deps, other, auth);
@@ -198,7 +196,7 @@ export async function readUncached<T>(deps: FetchDeps, read: Read<T>, auth: Requ
 
 /** Loads a read that reads something else first. */
 const loaderOfOne =
-  (deps: FetchDeps, auth: RequestAuth): Load<PendingRead> =>
+  (deps: ReaderDeps, auth: RequestAuth): Load<PendingRead> =>
   ([pending], receiver) => {
     const controller = new AbortController();
     readUncached(deps, (pending as PendingRead).read, { ...auth, cancellation: controller }).then(

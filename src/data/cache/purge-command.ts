@@ -24,7 +24,15 @@ async function purge(env: Record<string, string | undefined>, args: readonly str
   if (hash !== undefined && !env.SESSION_SECRET && !env.SESSION_SECRET_FILE) {
     throw new Error('SESSION_SECRET: must be set, as the gateways have it, for --credential-hash');
   }
-  const redis = await connect(config);
+  if (config.redis === undefined) {
+    throw new Error(
+      'REDIS_URL is not set: each gateway has a cache of its own, in memory. Restart a gateway to purge it',
+    );
+  }
+  if (config.upstream.base === undefined) {
+    throw new Error('UPSTREAM_BASE_URL is not set: the names in Redis contain the three upstream addresses');
+  }
+  const redis = await connectForCommand(config.redis, 'nothing was purged');
   try {
     const fleet = fleetNamespace(databaseOf(redis), config.upstream);
     if (market !== undefined) {
@@ -67,18 +75,6 @@ const scopesOf = ({ sessionSecrets }: Config, hash: string) =>
   sessionSecrets.flatMap(secret =>
     (['apiKey', 'bearer', 'sessionId'] as const).map(kind => createHashScoper(secret)(kind, hash)),
   );
-
-async function connect({ redis: urls, upstream }: Config): Promise<RedisClient> {
-  if (urls === undefined) {
-    throw new Error(
-      'REDIS_URL is not set: each gateway has a cache of its own, in memory. Restart a gateway to purge it',
-    );
-  }
-  if (upstream.base === undefined) {
-    throw new Error('UPSTREAM_BASE_URL is not set: the names in Redis contain the three upstream addresses');
-  }
-  return connectForCommand(urls, 'nothing was purged');
-}
 
 /** Removes the entries whose names match one of the patterns. Returns how many there were. */
 async function remove(redis: RedisClient, patterns: readonly string[]): Promise<number> {

@@ -109,24 +109,22 @@ export function createRedisTier({ redis, namespace, signer, telemetry, acceptedS
   return {
     /** Reads entries, up to 32 in one round trip, of large ones 4. Those are left out that are missing, malformed or not signed by this fleet; all, if Redis is unavailable. */
     async getMany(lookups: readonly Lookup[], parent?: Span): Promise<ReadonlyMap<ScopedKey, Entry>> {
-      const names = lookups.map(({ key }) => nameOf(key));
-      const texts: (string | null)[] = [];
-      for (const some of batchesOf(lookups, ({ isLarge }) => (isLarge ? keysForLarge : 1), maxKeysAtOnce)) {
-        const wanted = names.slice(texts.length, texts.length + some.length);
-        const read = () => traced(parent, 'MGET', wanted.length, () => redis.mget(wanted));
-        texts.push(...((await guarded('MGET', read)) ?? some.map(() => null)));
-      }
       const entries = new Map<ScopedKey, Entry>();
       let characters = 0;
-      for (const [index, { key }] of lookups.entries()) {
-        const [name, text] = [names[index] as string, texts[index]];
-        if (text == null) continue;
-        characters += text.length;
-        const decode = () => json.decode(name, text, 'record');
-        const entry = characters <= maxAtOnce ? decode() : await runYielding(scopeOfKey(key), decode);
-        if (entry === undefined) continue;
-        entries.set(key, entry);
-        if (entry.absent === undefined) acceptedScopes.add(scopeOfKey(key));
+      for (const some of batchesOf(lookups, ({ isLarge }) => (isLarge ? keysForLarge : 1), maxKeysAtOnce)) {
+        const names = some.map(({ key }) => nameOf(key));
+        const read = () => traced(parent, 'MGET', names.length, () => redis.mget(names));
+        const texts = (await guarded('MGET', read)) ?? [];
+        for (const [index, { key }] of some.entries()) {
+          const [name = '', text] = [names[index], texts[index]];
+          if (text == null) continue;
+          characters += text.length;
+          const decode = () => json.decode(name, text, 'record');
+          const entry = characters <= maxAtOnce ? decode() : await runYielding(scopeOfKey(key), decode);
+          if (entry === undefined) continue;
+          entries.set(key, entry);
+          if (entry.absent === undefined) acceptedScopes.add(scopeOfKey(key));
+        }
       }
       return entries;
     },

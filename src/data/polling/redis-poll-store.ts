@@ -126,17 +126,15 @@ export function redisPollStore(shared: SharedStore, intervalMs: number): PollSto
   const subscribeTo = (channels: readonly string[]) => {
     if (channels.length > 0) counted('SUBSCRIBE', () => subscriber.subscribe(...channels)).catch(() => {});
   };
-  const resubscribe = () => subscribeTo([...subscribers.keys()]);
-  const receive = (channel: string, text: string) => {
+  subscriber.on('ready', () => subscribeTo([...subscribers.keys()]));
+  subscriber.on('message', (channel: string, text: string) => {
     const onMessage = subscribers.get(channel);
     const stored = decode(channel, text, 'message');
     if (stored === undefined || onMessage === undefined) return;
     const deliver = (message: StateMessage<unknown>) => subscribers.get(channel) === onMessage && onMessage(message);
     // Without the list, the next read decides.
     lists.joined(stored, channel).then(deliver, () => {});
-  };
-  subscriber.on('ready', resubscribe);
-  subscriber.on('message', receive);
+  });
 
   /** A message is signed for the channel of its topic, also where it is stored under a key. */
   const signedMessage = createSignedJson(signer, telemetry, storedSchema);
@@ -192,8 +190,6 @@ export function redisPollStore(shared: SharedStore, intervalMs: number): PollSto
       };
     },
     close() {
-      subscriber.off('ready', resubscribe);
-      subscriber.off('message', receive);
       if (subscriber !== redis) disconnect(subscriber);
     },
   };

@@ -21,14 +21,12 @@ export const cacheBytes = Math.min(heapLimit / 16, 32 * mebibyte);
 /**
  * The flag with which Node's heap fits into the memory of the container or machine. V8 takes 256 MB for the heap of a small container, which is too much
  * below 530 MB. Empty where the heap that V8 chooses fits.
- * @param memory in bytes.
+ * @param memory in bytes. Without a limit, `constrainedMemory` says 0 or more than the machine has.
  */
-export function heapFlags(memory = memoryOfAll(), chosen = heapLimit): string[] {
+export function heapFlags(
+  memory = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem()),
+  chosen = heapLimit,
+): string[] {
   const max = Math.max((memory - programBytes) * heapPart, smallestHeap);
   return max < chosen ? [`--max-heap-size=${Math.floor(max / mebibyte)}`] : [];
-}
-
-/** In bytes. Without a limit, `constrainedMemory` says 0 or more than the machine has. */
-function memoryOfAll(): number {
-  return Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem());
 }

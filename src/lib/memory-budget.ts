@@ -26,10 +26,8 @@ const bytesPerByteRead = 3;
 /** In bytes. A smaller response, or body of a request in flight, is not counted: the number of requests in flight bounds how many there are. */
 export const countThreshold = 16 * 1024;
 
-function memoryBounds(): MemoryBounds {
-  const total = Math.floor(Math.min(heapLimit / 4, 512 * mebibyte));
-  return { total, perOwner: total / 2, perResponse: Math.min(total / 4, 64 * mebibyte) };
-}
+const total = Math.floor(Math.min(heapLimit / 4, 512 * mebibyte));
+const ownBounds: MemoryBounds = { total, perOwner: total / 2, perResponse: Math.min(total / 4, 64 * mebibyte) };
 
 /** For whom memory is counted: a credential once the service has accepted it, because anyone can make up keys; the network of its address until then. */
 export interface MemoryClient {
@@ -75,9 +73,9 @@ export class MemoryBudget {
    * @param isAccepted whether the service has accepted the credential of a scope.
    */
   constructor(
-    bounds: MemoryBounds = memoryBounds(),
+    bounds = ownBounds,
     onFull = () => {},
-    heapShare = usedShareOfHeap,
+    heapShare = () => getHeapStatistics().used_heap_size / heapLimit,
     isAccepted: (scope: string) => boolean = () => true,
   ) {
     this.#isAccepted = isAccepted;
@@ -150,8 +148,6 @@ export class MemoryBudget {
     addTo(this.owners, owner, by);
   }
 }
-
-const usedShareOfHeap = () => getHeapStatistics().used_heap_size / heapLimit;
 
 const tooMuch = () =>
   new RateLimited('This client holds too much memory; read its responses, then try again', undefined, 1);

@@ -62,10 +62,8 @@ const fieldOr = <T extends z.ZodType, U>(instead: U, name: string, schema: T) =>
   z.union([schema.nullable().default(null), drifted(instead, name)]);
 
 /** A number of a list. One that is too large for JavaScript is an error at its place. */
-export const listedNumber = (name: string) => {
-  const anyNumber = z.unknown().refine((value): boolean => typeof value === 'number');
-  return z.union([z.number(), anyNumber.pipe(drifted(unreadable, name))]);
-};
+export const listedNumber = (name: string) =>
+  z.union([z.number(), z.custom(value => typeof value === 'number').pipe(drifted(unreadable, name))]);
 
 /** Stands for a time or a number that cannot be read, until a scalar makes an error of it. Unlike an Error, it stays the same in Redis. */
 interface Unreadable {

@@ -4,7 +4,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Scope } from '../auth/credentials.js';
 import { NotFound } from '../errors.js';
 import { type MaybePromise, runYielding } from '../lib/run.js';
-import type { ResponseMetadata } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache, Lifetime, Load, Loaded, Lookup, LookupResult } from './cache/cache.js';
 import { marketTag, type ScopedKey, scopedKey } from './cache/keys.js';
@@ -206,13 +205,6 @@ const loaderOfOne =
     return { abort: (_, reason) => controller.abort(reason) };
   };
 
-function noteGeneration(metadata: ResponseMetadata, tag: string, generation: string): void {
-  const earlier = metadata.generations.get(tag);
-  // Between two of its reads there was a write: the response belongs to neither generation.
-  if (earlier !== undefined && earlier !== generation) metadata.forbidCaching();
-  metadata.generations.set(tag, generation);
-}
-
 /** Names every reason that the service may have for a 404: it does not tell them apart, and another call to find out is not worth it. */
 function readError({ onlyPublished }: Read<unknown>, error: unknown): unknown {
   if (!onlyPublished || !(error instanceof NotFound)) return error;
@@ -235,7 +227,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
   const known = new Map<ScopedKey, unknown>();
   const readAgain = new Map<ScopedKey, Promise<Loaded>>();
   /** The reads of this tick that read nothing else first. */
-  let batch: PendingRead[] = [];
+  const batch: PendingRead[] = [];
 
   /** The value of a read, after its result is recorded in the metadata. @throws Overloaded, RateLimited */
   function valueFrom({ read, tag }: PendingRead, result: LookupResult, milliseconds: number): unknown {
@@ -247,7 +239,11 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
     }
     metadata.stale ||= stale;
     metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);
-    if (tag !== undefined && generation !== undefined) noteGeneration(metadata, tag, generation);
+    if (tag === undefined || generation === undefined) return value;
+    const earlier = metadata.generations.get(tag);
+    // Between two of its reads there was a write: the response belongs to neither generation.
+    if (earlier !== undefined && earlier !== generation) metadata.forbidCaching();
+    metadata.generations.set(tag, generation);
     return value;
   }
 
@@ -259,11 +255,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth) {
       receiver,
     });
 
-  function runBatch(): void {
-    const reads = batch;
-    batch = [];
-    void run(reads, load);
-  }
+  const runBatch = () => void run(batch.splice(0), load);
 
   /** Never rejects. */
   async function run(reads: readonly PendingRead[], load: Load<PendingRead>): Promise<void> {

@@ -9,16 +9,16 @@ type Path = readonly (string | number)[];
 /** A part of a response after the first, in the format of incremental delivery v0.2. Paths of errors begin at the root of the response. */
 interface LaterPart {
   /** Fragments that later parts deliver. */
-  readonly pending?: { readonly id: string; readonly path: Path; readonly label?: string }[];
+  readonly pending: { readonly id: string; readonly path: Path; readonly label?: string }[];
   /** Data of pending fragments. It belongs to the object at the path of the fragment, or at `subPath` below it. */
-  readonly incremental?: {
+  readonly incremental: {
     readonly id: string;
     readonly subPath?: Path;
     readonly data: Record<string, unknown>;
     readonly errors?: readonly GraphQLError[];
   }[];
   /** Fragments that are complete. With errors: a value that may not be null failed, and the fragment has no data. */
-  readonly completed?: { readonly id: string; readonly errors?: readonly GraphQLError[] }[];
+  readonly completed: { readonly id: string; readonly errors?: readonly GraphQLError[] }[];
   /** False in the last part. */
   readonly hasNext: boolean;
 }
@@ -28,7 +28,7 @@ export interface PlannedResult extends ExecutionResult {
   /** Undefined where the result is whole. */
   readonly deferred?: {
     /** What the first part announces. */
-    readonly pending: NonNullable<LaterPart['pending']>;
+    readonly pending: LaterPart['pending'];
     /** The parts after the first. What they hold is executed from the first `next` on. */
     readonly parts: AsyncGenerator<LaterPart, void>;
   };
@@ -69,9 +69,7 @@ interface Group {
 
 const delivered: ExecutionResult = {};
 
-type PartInProgress = Required<Omit<LaterPart, 'hasNext'>>;
-
-const emptyPart = (): PartInProgress => ({ pending: [], incremental: [], completed: [] });
+const emptyPart = (): Omit<LaterPart, 'hasNext'> => ({ pending: [], incremental: [], completed: [] });
 
 /**
  * Executes what is deferred, and puts the results into parts. The groups of a fragment start when the fragment is pending, and it is complete when
@@ -92,9 +90,9 @@ class Delivery {
     this.#input = input;
   }
 
-  begin(deferred: readonly DeferredObject[]): PartInProgress['pending'] {
+  begin(deferred: readonly DeferredObject[]): LaterPart['pending'] {
     this.#announce(this.#add(deferred));
-    return this.#takePart().pending ?? [];
+    return this.#takePart().pending;
   }
 
   async *parts(): AsyncGenerator<LaterPart, void> {
@@ -113,14 +111,9 @@ class Delivery {
   }
 
   #takePart(): LaterPart {
-    const { pending, incremental, completed } = this.#part;
+    const part = { ...this.#part, hasNext: this.#pending > 0 };
     this.#part = emptyPart();
-    return {
-      ...(pending.length > 0 && { pending }),
-      ...(incremental.length > 0 && { incremental }),
-      completed,
-      hasNext: this.#pending > 0,
-    };
+    return part;
   }
 
   /** Adds what an execution deferred. @returns the outermost fragments. */

@@ -41,17 +41,18 @@ export function multipartResponse(
   /** The ids of the fragments that the client waits for. */
   const waiting = new Set(pending.map(({ id }) => id));
   async function* parts(): AsyncGenerator<object> {
-    for await (const { incremental = [], completed = [], ...part } of later) {
+    for await (const { pending, incremental, completed, hasNext } of later) {
       const masked = {
-        ...part,
+        ...(pending.length > 0 && { pending }),
         ...(incremental.length > 0 && {
           incremental: incremental.map(({ errors: found, ...entry }) => ({ ...entry, ...formatted(found) })),
         }),
         completed: completed.map(({ errors: found, ...entry }) => ({ ...entry, ...formatted(found) })),
+        hasNext,
       };
-      if (part.hasNext) {
+      if (hasNext) {
         yield masked;
-        for (const { id } of part.pending ?? []) waiting.add(id);
+        for (const { id } of pending) waiting.add(id);
         for (const { id } of completed) waiting.delete(id);
         continue;
       }

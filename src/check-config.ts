@@ -23,15 +23,8 @@ async function faultsOfFiles(config: Config): Promise<readonly string[]> {
     [redis === undefined ? dataDir : undefined, checkFileStore],
     [traces ? 'OTEL_...' : undefined, loadTracing],
   ];
-  const found = checks.map(async ([value, check]) => {
-    try {
-      if (value !== undefined) await check(value);
-      return [];
-    } catch (error) {
-      return faultsOf(error);
-    }
-  });
-  return (await Promise.all(found)).flat();
+  const found = await Promise.allSettled(checks.map(async ([value, check]) => value !== undefined && check(value)));
+  return found.flatMap(each => (each.status === 'rejected' ? faultsOf(each.reason) : []));
 }
 
 function toolsDeps({ mcp, introspection }: Config) {

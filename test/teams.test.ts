@@ -10,6 +10,7 @@ import { forTest } from './support/cleanups.js';
 import { apiKey, user } from './support/credentials.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { overWebsocket } from './support/streams.js';
+import { eventPage, fakeWire } from './support/wire.js';
 
 const bearer: Credential = { kind: 'bearer', secret: new Secret('the key') };
 
@@ -170,9 +171,9 @@ const [oneKey, otherKey] = ['key-6efa4008a328', 'key-55c07b987079'] as const;
 
 test('two keys whose hashes share a prefix have separate endpoints', async () => {
   expect(hashOfKey(oneKey).slice(0, 19)).toBe(hashOfKey(otherKey).slice(0, 19));
-  const sandbox = forTest(await startSandbox());
+  const { wire } = fakeWire(() => eventPage([]));
   const env = { DATA_DIR: await mkdtemp(join(folder, 'data-')), EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' };
-  const gateway = forTest(await startGateway({ sandbox, env }));
+  const gateway = forTest(await startGateway({ wire, env }));
   const register =
     'mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { endpoint { name } } }';
   const input = { name: 'crm', url: 'http://127.0.0.1:9/', description: 'a test' };

@@ -3,7 +3,7 @@ import DataLoader from 'dataloader';
 import type { Credential } from '../../auth/credentials.js';
 import { isLeftOut, type LeftOut, present } from '../../data/parsing.js';
 import type { Reader } from '../../data/reader.js';
-import { Forbidden, NotFound, UpstreamUnavailable } from '../../errors.js';
+import { NotFound, Unauthenticated, UpstreamUnavailable } from '../../errors.js';
 import type { EventFilter, EventInterval } from '../../generated/schema-types.js';
 import { type PageRequest, readWindow } from '../../graphql/connection.js';
 import { maxPageSize } from '../../graphql/input.js';
@@ -57,10 +57,10 @@ export function createEventsLoaders(
       const read = { ...last, events: items, position: extras.position ? commonPosition(pages) : undefined };
       return { ...withCursor(query, read), start, isJoined: pages.length > 1 };
     },
-    /** @throws Unauthenticated for a credential that the service does not know. It may know one that may not read events. */
+    /** @throws Unauthenticated for a credential that the service does not know. Another error, such as that it may not read events, does not say so. */
     async check(): Promise<void> {
       await plainPage({}, 1, 1).catch(error => {
-        if (!(error instanceof Forbidden)) throw error;
+        if (error instanceof Unauthenticated) throw error;
       });
     },
     statistics: (query: EventQuery, interval: EventInterval) =>

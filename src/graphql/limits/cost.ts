@@ -58,7 +58,7 @@ interface ObjectGroup {
 /** The cost of one argument value, which is validated, compared and looked up, in values of a response. */
 const argumentValue = 2;
 /** A long text takes as long as many short ones to compare and send. Each character outside ASCII takes long, where it is normalized or converted. */
-const sizeOfText = (text: string) => Math.ceil((text.length + 1) / (/[\u0080-\uffff]/.test(text) ? 1 : 50));
+const sizeOfText = (text: string) => Math.ceil((text.length + 1) / (Buffer.byteLength(text) > text.length ? 1 : 50));
 /** The cost of one field of introspection, which is computed, in values of a response. */
 const introspectionValue = 2;
 /** The cost of delivering a deferred fragment later on one object, in values of a response. A client that takes no parts is charged too. */

@@ -133,10 +133,16 @@ export const records = <T extends z.ZodType>(name: string, schema: T) => {
   ]);
 };
 
+/** Parses all items of a list at once, or, only where one of them is bad, item by item. */
 function recordParser<T extends z.ZodType>(name: string, schema: T) {
-  const parse = compiled(schema);
-  return (items: readonly unknown[]): (z.output<T> | LeftOut)[] =>
-    items.map((item, index) => parse(item) ?? recordOrLeftOut(name, schema.safeParse(item), item, index));
+  const parseAll = compiled(z.array(schema));
+  /** Compiled for the first bad list: that takes milliseconds, and most lists never have one. */
+  let parse: ReturnType<typeof compiled<T>> | undefined;
+  const parseEach = (item: unknown, index: number): z.output<T> | LeftOut => {
+    parse ??= compiled(schema);
+    return parse(item) ?? recordOrLeftOut(name, schema.safeParse(item), item, index);
+  };
+  return (items: readonly unknown[]): (z.output<T> | LeftOut)[] => parseAll(items) ?? items.map(parseEach);
 }
 
 /** Per body. A list with more unreadable records is not what the service documents, and collecting the issues of each would take seconds. */

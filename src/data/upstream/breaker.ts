@@ -30,6 +30,7 @@ export class Breaker {
   /** In milliseconds of `performance.now()`; undefined while the breaker is closed. */
   #openUntil: number | undefined;
   #hasTrial = false;
+  #hasOpened = false;
 
   constructor(family: string, scope: ScopeOrNone, telemetry: Pick<Telemetry, 'warn' | 'works'>) {
     this.#subject = `Circuit breaker of ${family}`;
@@ -69,13 +70,14 @@ export class Breaker {
     if (isRefusal) return;
     this.#calls += 1;
     if (!hasFailed) {
-      this.#telemetry.works(this.#subject, this.#scope);
+      if (this.#hasOpened) this.#telemetry.works(this.#subject, this.#scope);
       return;
     }
     this.#failures += 1;
     const failsTooOften = this.#calls >= minCalls && this.#failures > this.#calls / 2;
     if (this.#openUntil === undefined && (isTrial || failsTooOften)) {
       this.#openUntil = now + openMs;
+      this.#hasOpened = true;
       this.#telemetry.warn(this.#subject, openedWords, this.#scope);
     }
   }

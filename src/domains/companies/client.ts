@@ -140,6 +140,9 @@ export function createCompaniesLoaders({ read }: Pick<Reader, 'read'>, client: S
   };
 }
 
+/** Prepared once. */
+const noConditions = {};
+
 /** The list that `Market.companies` pages through. @param filterArgument the name of the filter in errors. @throws BadUserInput if the filter is invalid. */
 export function companyListId(
   marketId: string,
@@ -147,7 +150,7 @@ export function companyListId(
   filterArgument = 'filter',
 ): ListId {
   const order = orderBy == null ? '' : `${orderBy.field} ${orderBy.direction}`;
-  return listId('companies', marketId, preparedFilter(filter ?? {}, filterArgument).key, order);
+  return listId('companies', marketId, preparedFilter(filter ?? noConditions, filterArgument).key, order);
 }
 
 /** The domains of a selection, in lower case and without a dot at the end, checked, without duplicates. @throws BadUserInput */

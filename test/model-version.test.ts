@@ -11,7 +11,7 @@ import { transformSync } from '@swc/core';
 const models = {
   companies: { hash: 'rJl85rNxSXU-', versions: { companies: 1, esg: 1 } },
   discovery: { hash: 'N3ApPJcYhe3p', versions: { criteria: 1, jobs: 1, keywords: 1 } },
-  events: { hash: 'Ud8TelP2mYtA', versions: { events: 1, observations: 2 } },
+  events: { hash: 'qmBZ--M6dzJ-', versions: { events: 1, observations: 2 } },
   markets: { hash: 't1JHgV-je3g6', versions: { market: 1, topics: 1, suggest: 1 } },
 };
 

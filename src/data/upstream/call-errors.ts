@@ -222,7 +222,9 @@ const problemBounds = { text: maxProblemBytes, number: 1_024, items: 1_000, memb
  * with 200.
  */
 export function statedStatus({ errorCode, statusCode, status, code, error }: Problem): number | null {
-  const named = [errorCode, status, code, error].map(name => statusNamed(name)).find(found => found !== undefined);
+  // As in most bodies.
+  if ((errorCode ?? statusCode ?? status ?? code ?? error) == null) return null;
+  const named = statusNamed(errorCode) ?? statusNamed(status) ?? statusNamed(code) ?? statusNamed(error);
   const given = statusCode ?? status ?? code;
   const stated = named ?? (typeof given === 'object' ? 0 : Number(given));
   if (stated >= 400 && stated <= 599) return stated;

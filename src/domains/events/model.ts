@@ -242,8 +242,8 @@ export const observation = z.compile(
 
 export type Observation = z.output<typeof observationRecord> & { readonly id: string };
 
-const isText = (value: unknown): value is string => typeof value === 'string';
-const isUsualTime = (time: unknown) => isText(time) && time.length <= maxTimeLength && completeTime.test(time);
+const isUsualTime = (time: unknown) =>
+  typeof time === 'string' && time.length <= maxTimeLength && completeTime.test(time);
 
 /** Whether a body without vector is, like most, what `observation` would make of it, which takes eight times the memory; with more members that no field shows. */
 export function isUsualObservation(body: unknown): body is z.output<typeof observationRecord> {
@@ -251,14 +251,17 @@ export function isUsualObservation(body: unknown): body is z.output<typeof obser
     Object(body);
   return (
     !Object.hasOwn(Object(body), 'data') &&
-    [dedupeId, sourceService, title, clusterLabel?.method].every(isText) &&
+    typeof dedupeId === 'string' &&
+    typeof sourceService === 'string' &&
+    typeof title === 'string' &&
+    typeof clusterLabel?.method === 'string' &&
     Array.isArray(content) &&
-    content.every(isText) &&
+    content.every(item => typeof item === 'string') &&
     (textEmbedding === null || (Array.isArray(textEmbedding) && textEmbedding.length === 0)) &&
     weight?.constructor === Object &&
     Object.values(weight).every(Number.isFinite) &&
     [publishedAt, addedAt].every(isUsualTime) &&
     Number.isFinite(clusterLabel.label) &&
-    (url === null || (isText(url) && parse.usualUrl.test(url)))
+    (url === null || (typeof url === 'string' && parse.usualUrl.test(url)))
   );
 }

@@ -68,10 +68,17 @@ describe('an internal address', () => {
 });
 
 describe('an allowed address', () => {
-  test.each(['http://93.184.215.14/', 'http://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/', 'https://1.1.1.1:8443/'])(
-    '%s passes the check',
-    url => strict().check(new URL(url)),
-  );
+  test.each([
+    'http://93.184.215.14/',
+    'http://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/',
+    'https://1.1.1.1:8443/',
+    'http://[64:ff9b::93.184.215.14]/',
+  ])('%s passes the check', url => strict().check(new URL(url)));
+
+  test('is what DNS64 makes of an IPv4 address for a network that has only IPv6', async () => {
+    const guard = strict(async () => ['93.184.215.14', '64:ff9b::5db8:d70e']);
+    await guard.check(new URL('http://names.example/'));
+  });
 
   test('is waited for no longer than an attempt may take', async () => {
     const guard = strict(() => new Promise(() => {}));

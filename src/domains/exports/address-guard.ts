@@ -4,6 +4,7 @@ import ipaddr from 'ipaddr.js';
 import type { buildConnector } from 'undici';
 import { createConnector } from '../../lib/connector.js';
 import { resolveHost } from '../../lib/names.js';
+import { networkOf } from '../../lib/network.js';
 
 /** Resolves a name to all its addresses, IPv4 and IPv6. @throws Error if it has none. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
@@ -84,6 +85,8 @@ function isAllowed(text: string, allowPrivate: boolean): boolean {
   if (metadataAddresses.has(address.toString())) return false;
   const range = address.range();
   if (developmentRanges.has(range)) return allowPrivate;
+  // NAT64 translates every IPv4 address, and DNS64 gives names such ones.
+  if (range === 'rfc6052') return isAllowed(networkOf(text), false);
   if (range !== 'unicast') return false;
   return address instanceof ipaddr.IPv4 || (address.match(globalUnicast) && !isIsatap(address));
 }

@@ -1,7 +1,7 @@
 // The connections to Redis, what commands of it need in common, and what becomes of one that fails.
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { type ConnectionOptions, checkServerIdentity, connect as connectTls, type PeerCertificate } from 'node:tls';
 import { BrokenCircuitError } from 'cockatiel';
 import { AbstractConnector, Cluster, Redis } from 'ioredis';
 import { z } from 'zod';
@@ -278,11 +278,16 @@ export async function connectForCommand(urls: readonly Secret[], undone: string)
 
 /** A Cluster takes user, password and TLS for all its nodes from one place, not from their addresses. */
 function credentialsOf(url: string) {
-  const { username, password, protocol } = new URL(url);
+  const { username, password, protocol, hostname } = new URL(url);
+  /** A node may be known by its address, where the certificate has the name that all of them have. */
+  const tls = {
+    checkServerIdentity: (host: string, certificate: PeerCertificate) =>
+      checkServerIdentity(host, certificate) && checkServerIdentity(hostname, certificate),
+  };
   return {
     ...(username && { username: decodeURIComponent(username) }),
     ...(password && { password: decodeURIComponent(password) }),
-    ...(protocol === 'rediss:' && { tls: {} }),
+    ...(protocol === 'rediss:' && { tls }),
   };
 }
 

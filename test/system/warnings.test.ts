@@ -220,7 +220,7 @@ test('warns of a Redis that expects TLS', async () => {
   );
 });
 
-test('a Redis Cluster over TLS is connected to by its names, and what is wrong with its certificate is one warning', async () => {
+test('a Redis Cluster over TLS is connected to by its name, also where its nodes have only addresses, and what is wrong with its certificate is one warning', async () => {
   const folder = await temporaryFolder();
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
   const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
@@ -234,7 +234,7 @@ test('a Redis Cluster over TLS is connected to by its names, and what is wrong w
         ...['--tls-port', port, '--tls-cert-file', certificate, '--tls-key-file', key, '--tls-auth-clients', 'no'],
         ...['--tls-ca-cert-file', certificate, '--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'],
         ...['--tls-cluster', 'yes'],
-        ...['--cluster-announce-hostname', 'localhost', '--cluster-preferred-endpoint-type', 'hostname'],
+        ...['--cluster-announce-hostname', 'localhost', '--cluster-announce-ip', '127.0.0.1'],
       ],
     }),
   );
@@ -245,9 +245,12 @@ test('a Redis Cluster over TLS is connected to by its names, and what is wrong w
     UPSTREAM_BASE_URL: 'http://127.0.0.1:1',
     REDIS_URL: `rediss://${host}:${port},rediss://${host}:${port}`,
   });
-  const trusting = await startedAlone({ ...env('localhost'), NODE_EXTRA_CA_CERTS: certificate });
-  await ask(`${trusting.url}/graphql`, '{ viewer { authentication } }');
-  expect(trusting.warnings().filter(warning => warning.startsWith('REDIS_URL'))).toEqual([]);
+  for (const named of ['hostname', 'ip']) {
+    await admin.config('SET', 'cluster-preferred-endpoint-type', named);
+    const trusting = await startedAlone({ ...env('localhost'), NODE_EXTRA_CA_CERTS: certificate });
+    await ask(`${trusting.url}/graphql`, '{ viewer { authentication } }');
+    expect(trusting.warnings().filter(warning => warning.startsWith('REDIS_URL'))).toEqual([]);
+  }
   for (const [host, given, words] of [
     ['localhost', {}, 'the TLS certificate is of an unknown authority (DEPTH_ZERO_SELF_SIGNED_CERT)'],
     ['127.0.0.1', { NODE_EXTRA_CA_CERTS: certificate }, 'the TLS certificate is for another name'],

@@ -21,8 +21,8 @@ const queryMs = 2_000;
 const nameMs = 5_000;
 /** How long new addresses are waited for, before the last ones are used. */
 const patienceMs = 250;
-/** How long the addresses of the other family are waited for. Some name servers never answer for it. */
-const otherFamilyMs = 100;
+/** How long IPv6 addresses are waited for once there are those of IPv4. Some name servers never answer for them; many hosts have no way to IPv6. */
+const ipv6Ms = 100;
 
 const last = new LRUCache<string, Addresses>({ max: 1_000 });
 const running = new Map<string, Promise<Addresses>>();
@@ -82,9 +82,10 @@ async function ask(hostname: string): Promise<Addresses> {
   let isCertain = true;
   try {
     for (const name of candidatesFor(hostname)) {
-      const queries = [resolver.resolve4(name), resolver.resolve6(name)];
-      const first = Promise.any(queries).then(() => pause(otherFamilyMs, undefined, { ref: false }));
-      first.then(() => resolver.cancel()).catch(() => {});
+      const ipv4 = resolver.resolve4(name);
+      const queries = [ipv4, resolver.resolve6(name)];
+      const other = ipv4.then(() => pause(ipv6Ms, undefined, { ref: false }));
+      other.then(() => resolver.cancel()).catch(() => {});
       const answers = await Promise.allSettled(queries);
       const found = addressesOf(answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : [])));
       if (found.length > 0) {

@@ -1,8 +1,19 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
-/** What a name server says of a name: its IPv4 addresses, and of IPv6 that there are none, or nothing; or for both that the server fails, or nothing. */
-type Answer = readonly string[] | { readonly onlyIPv4: readonly string[] } | 'failure' | 'silence';
+/**
+ * What a name server says of a name: its IPv4 addresses, and of IPv6 that there are none, or nothing; those late, and `::1` at once; or for both that the
+ * server fails, or nothing.
+ */
+type Answer =
+  | readonly string[]
+  | { readonly onlyIPv4: readonly string[] }
+  | { readonly lateIPv4: readonly string[] }
+  | 'failure'
+  | 'silence';
+
+const lateMs = 300;
+const loopback = Buffer.from([...Array<number>(15).fill(0), 1]);
 
 /** A name server. */
 export interface NameServer {
@@ -24,16 +35,19 @@ export async function startNameServer(answers: Record<string, Answer>): Promise<
     server.asked.push(name);
     const answer = server.answers.get(name);
     const isPartial = typeof answer === 'object' && 'onlyIPv4' in answer;
+    const isLate = typeof answer === 'object' && 'lateIPv4' in answer;
     if (answer === 'silence' || (isPartial && type !== 1)) return;
-    const known = isPartial ? answer.onlyIPv4 : Array.isArray(answer) ? answer : [];
-    const addresses = type === 1 ? known : [];
+    const known = isPartial ? answer.onlyIPv4 : isLate ? answer.lateIPv4 : Array.isArray(answer) ? answer : [];
+    const ipv6 = isLate ? [loopback] : [];
+    const addresses = type === 1 ? known.map(each => Buffer.from(each.split('.').map(Number))) : ipv6;
     const code = answer === undefined ? 3 : answer === 'failure' ? 2 : 0;
     const head = Buffer.from([0x81, 0x80 | code, 0, 1, 0, addresses.length, 0, 0, 0, 0]);
     // The name is that of the question, the class is IN, and it may be remembered for no time.
     const records = addresses.map(each =>
-      Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...each.split('.').map(Number)]),
+      Buffer.concat([Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, each.length]), each]),
     );
-    socket.send(Buffer.concat([query.subarray(0, 2), head, query.subarray(12, end), ...records]), port, address);
+    const response = Buffer.concat([query.subarray(0, 2), head, query.subarray(12, end), ...records]);
+    setTimeout(() => socket.send(response, port, address), isLate && type === 1 ? lateMs : 0);
   });
   const [second, third, fourth] = Array.from({ length: 3 }, () => 1 + Math.floor(Math.random() * 250));
   socket.bind(53, `127.${second}.${third}.${fourth}`);

@@ -4,10 +4,12 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { createServer as createSecureServer } from 'node:tls';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { cleanups, forTest, temporaryFolder } from '../support/cleanups.js';
+import { privateKey, selfSignedCertificate } from '../support/certificates.js';
+import { cleanups, forTest, listening, temporaryFolder } from '../support/cleanups.js';
 import { startCollector } from '../support/collector.js';
 import { freeAddress } from '../support/free-address.js';
 import { ask } from '../support/gateway.js';
@@ -139,6 +141,30 @@ const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0;
     names = await startNameServer({ 'base.test': onlyIPv4, 'api.test': onlyIPv4, 'dev.test': onlyIPv4 });
     const { url } = await startWithNames({ ...service(), UPSTREAM_TIMEOUT_MS: '4000' });
     for (const read of Object.values(readOf)) expect((await ask(`${url}/graphql`, read(1))).errors).toBeUndefined();
+  });
+
+  test('are found where there is no way to their IPv6 addresses, and those of IPv4 come later', async () => {
+    const lateIPv4 = { lateIPv4: here };
+    names = await startNameServer({ 'base.test': lateIPv4, 'api.test': lateIPv4, 'dev.test': lateIPv4 });
+    const { url } = await startWithNames(service());
+    for (const read of Object.values(readOf)) expect((await ask(`${url}/graphql`, read(1))).errors).toBeUndefined();
+  });
+
+  test('with a final dot are called without it in TLS', async () => {
+    const called: string[] = [];
+    const certificate = { key: privateKey, cert: selfSignedCertificate };
+    const service = createSecureServer({
+      ...certificate,
+      SNICallback(name, done) {
+        called.push(name);
+        done(null);
+      },
+    });
+    const port = await listening(service);
+    names = await startNameServer({});
+    const { url } = await startWithNames({ UPSTREAM_BASE_URL: `https://localhost.:${port}` });
+    await ask(`${url}/graphql`, readOf.base(1));
+    expect([...new Set(called)]).toEqual(['localhost']);
   });
 
   test('of several gateways are found by the balancer, as many as there are', async () => {

@@ -27,7 +27,7 @@ import { registerStaticFiles } from './http/static-files.js';
 import { cacheBytes, memoryLimit } from './lib/heap.js';
 import type { Lifecycle } from './lib/lifecycle.js';
 import { createProxyHeaders } from './lib/network.js';
-import { oncePerValue } from './lib/run.js';
+import { oncePerValue, sharedRun } from './lib/run.js';
 import { createOperationNames } from './observability/operation-info.js';
 import { registerSubscriptions } from './subscriptions/transports.js';
 
@@ -122,7 +122,8 @@ export async function createServer(deps: ServerDeps) {
     const status = requestAdmission.isOverloaded ? 'overloaded' : pipeline.isPrepared() ? 'ready' : 'starting';
     return { status: lifecycle.unready ?? status, silentMs: 0 };
   };
-  const readMetrics = async () => withReadiness(await metrics.read(), readiness());
+  // Those that ask at once get the same.
+  const readMetrics = sharedRun(async () => withReadiness(await metrics.read(), readiness()));
   registerMonitoring(app, readiness, config.adminPort === undefined ? readMetrics : undefined);
   if (config.introspection) {
     const bytes = Buffer.from(sdl);

@@ -233,6 +233,42 @@ describe('requests that are pipelined on one connection', () => {
     raw.socket.destroy();
   });
 
+  test('and heads of many lines count for their network for as long as they wait', async () => {
+    const held = () => counted(gateway.url, 'gateway_held_bytes');
+    const many = Array.from({ length: 1_500 }, () => 'a:');
+    holdTopics();
+    const waiting = rawConnection(gateway.url, post(slow('a')) + get('/healthz').repeat(20));
+    await untilTopicsAreAsked();
+    expect(await held()).toBeGreaterThan(20 * 6_000);
+    waiting.socket.destroy();
+    await until(async () => (await held()) === 0);
+    const unfinished = rawConnection(gateway.url, post(quick, many).slice(0, -1));
+    await until(async () => (await held()) > 1_500 * 40);
+    unfinished.socket.destroy();
+    await until(async () => (await held()) === 0);
+  });
+
+  test('end their connection where their network holds too much', async () => {
+    const memory = { total: 400_000, perOwner: 200_000, perResponse: 100_000 };
+    const strict = await startGateway({ sandbox, seams: { memory } });
+    try {
+      holdTopics();
+      const waiting = rawConnection(strict.url, post(slow('a')) + get('/healthz').repeat(30));
+      await waiting.ended;
+      waiting.socket.destroy();
+      expect((await strict.query(quick)).status).toBe(200);
+    } finally {
+      await strict.close();
+    }
+  });
+
+  test('get the same metrics where they ask for them at once', async () => {
+    const raw = rawConnection(gateway.url, get('/metrics').repeat(5));
+    await until(() => raw.statuses().length === 5);
+    expect(new Set(raw.received().match(/^process_cpu_seconds_total .*$/gm)).size).toBe(1);
+    raw.socket.destroy();
+  });
+
   test('leave the other connections their share of the requests in flight', async () => {
     holdTopics();
     const raw = rawConnection(gateway.url, post(slow('a')));
@@ -240,6 +276,28 @@ describe('requests that are pipelined on one connection', () => {
     raw.socket.write(post(slow('b')).repeat(500));
     await raw.closed;
     expect((await gateway.query(quick)).status).toBe(200);
+  });
+});
+
+describe('a head', () => {
+  const tooMany = Array.from({ length: 2_001 }, () => 'a:');
+
+  test.each([
+    ['a query', post(quick, tooMany)],
+    ['a WebSocket', get('/graphql', [...toWebSocket('graphql-transport-ws'), ...tooMany])],
+    ['another upgrade', post(quick, ['connection: upgrade', 'upgrade: h2c', ...tooMany])],
+  ])('of more than 2,000 lines is refused: %s', async (_, bytes) => {
+    const raw = rawConnection(gateway.url, bytes);
+    await until(() => raw.statuses().length === 1);
+    expect(raw.statuses()).toEqual([431]);
+    raw.socket.destroy();
+  });
+
+  test('whose address has more than 100 parameters is refused', async () => {
+    const statusOf = async (path: string) => (await fetch(`${gateway.url}${path}`)).status;
+    expect(await statusOf(`/healthz?${'a&'.repeat(99)}a`)).toBe(200);
+    for (const parameter of ['a', '', '%41'])
+      expect(await statusOf(`/graphql?${`${parameter}&`.repeat(100)}`)).toBe(400);
   });
 });
 

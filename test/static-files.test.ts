@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -9,6 +18,8 @@ import { Client } from 'undici';
 import { registerStaticFiles } from '../src/http/static-files.js';
 import { forSuite } from './support/cleanups.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
+import { rawConnection } from './support/raw-http.js';
+import { until } from './support/until.js';
 
 const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const script = `
@@ -85,6 +96,29 @@ describe('a front end', () => {
       expect(headers.get('cache-control')).toBe('no-cache');
     }
     expect(await textOf(path)).toBe(page);
+  });
+
+  test('opens one file at a time for a connection, however many it asks for', async () => {
+    const large = join(root, 'large.bin');
+    writeFileSync(large, Buffer.alloc(16 * 1024 * 1024));
+    const opened = () =>
+      readdirSync('/proc/self/fd').filter(each => {
+        try {
+          return readlinkSync(`/proc/self/fd/${each}`) === large;
+        } catch {
+          return false;
+        }
+      });
+    const one = 'GET /large.bin HTTP/1.1\r\nhost: gateway\r\n\r\n';
+    const raw = rawConnection(gateway.url, one.repeat(20));
+    raw.socket.pause();
+    await until(() => opened().length > 0);
+    for (let turn = 0; turn < 20; turn += 1) {
+      await get('/healthz');
+      expect(opened()).toHaveLength(1);
+    }
+    raw.socket.destroy();
+    await until(() => opened().length === 0);
   });
 
   test('may load only files of its own origin, and nothing inline', async () => {

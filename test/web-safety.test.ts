@@ -72,6 +72,7 @@ describe('another origin', () => {
         ...['mcp-protocol-version', 'mcp-method', 'mcp-name'],
         // What the gateway gives a client so that it sends it again.
         ...['if-none-match', 'mcp-session-id'],
+        ...['traceparent', 'tracestate', 'baggage', 'sentry-trace'],
       ]),
     );
     for (const body of [document, '{ broken']) {

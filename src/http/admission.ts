@@ -8,7 +8,7 @@ import { networkOf } from '../lib/network.js';
 import { andThen, type MaybePromise, sharedRun } from '../lib/run.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
 import type { Authentication, Identity } from './authentication.js';
-import { type Connections, isOverBound } from './connections.js';
+import { type Connections, maxUnanswered, unansweredOn } from './connections.js';
 import type { Clients } from './limits/clients.js';
 import { type ConcurrencyLimit, FairCount } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
@@ -45,9 +45,10 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   /** @throws the error that refuses the request. */
   function check(state: RequestState): MaybePromise<void> {
     const { request, path } = state;
+    countHead(state, budget);
     const fault = isClosing ? gatewayCloses() : faultOf(request);
     if (fault !== undefined) throw fault;
-    if (isOverBound(request.socket)) {
+    if (unansweredOn(request.socket) > maxUnanswered) {
       state.setHeader('connection', 'close');
       throw shed('share', true);
     }
@@ -103,6 +104,27 @@ const createShed =
     telemetry.shed(isOwnDoing ? 'share' : reason);
     return isOwnDoing ? new OverShare() : new Overloaded();
   };
+
+/** What a request takes besides its head while it waits behind another on its connection, in bytes. */
+const waitingBytes = 6 * 1024;
+/** From so many texts on, the names and values of headers, a head is counted. Of other heads, the number of connections is the bound. */
+const countedTexts = 200;
+
+/** Counts what a request keeps that waits behind another on its connection, or has many headers, whoever sends it. @throws RateLimited */
+function countHead(state: RequestState, budget: MemoryBudget): void {
+  const { url, rawHeaders, socket } = state.request;
+  const waits = unansweredOn(socket) > 1;
+  if (!waits && rawHeaders.length < countedTexts) return;
+  const claim = budget.claim({ address: state.address });
+  try {
+    claim.reserve(bytesOfValue([url, rawHeaders]) + (waits ? waitingBytes : 0));
+  } catch (error) {
+    // A refusal would wait, too.
+    if (waits) socket.destroy();
+    throw error;
+  }
+  state.whenClosed(() => claim.release());
+}
 
 const streamPath = '/graphql/stream';
 /** The share of all connections that streams may take. Of the rest, a part is for clients with few of them. */

@@ -1,4 +1,5 @@
 // The TCP connections of clients: how many there may be, what is sent on one at once, and who takes an upgrade.
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -7,10 +8,17 @@ import { countValues } from '../lib/count-values.js';
 import { networkOf } from '../lib/network.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { type RequestState, stateOf } from './request-state.js';
-import { hasBody, isArriving, lingerAndClose } from './web-safety.js';
+import {
+  hasBody,
+  hasTooManyLines,
+  isArriving,
+  lingerAndClose,
+  maxHeaderLines,
+  refuseUnreadable,
+} from './web-safety.js';
 
 /** Unanswered requests on one connection. Browsers send one request after the other; few clients pipeline more than ten. */
-const maxUnanswered = 32;
+export const maxUnanswered = 32;
 /** How often a closing server looks for idle connections, in milliseconds. */
 const drainMs = 100;
 
@@ -94,8 +102,8 @@ export function createConnections(telemetry: Pick<Telemetry, 'warn' | 'works' | 
 
     /** Follows the connections of a server. Call it once, before the server listens. */
     watch(server: Server): void {
-      // By default Node hides headers beyond the first 1,000, but still acts on them. The size of the head is the bound.
-      server.maxHeadersCount = 0;
+      // Node hides the lines beyond it, but still acts on them: such a request is refused. The same bounds trailers.
+      server.maxHeadersCount = maxHeaderLines + 1;
       if (Number.isFinite(max)) server.maxConnections = max;
       server.on('drop', () => telemetry.shed('connections'));
       server.on('connection', begin);
@@ -157,9 +165,15 @@ export function followRequest(state: RequestState): boolean {
   return !socket.destroyed;
 }
 
-/** Whether a connection has more unanswered requests than one may have. */
-export const isOverBound = (socket: Socket): boolean =>
-  (clientConnectionOf(socket)?.unanswered.length ?? 0) > maxUnanswered;
+/** How many requests of a connection are not answered yet. */
+export const unansweredOn = (socket: Socket): number => clientConnectionOf(socket)?.unanswered.length ?? 0;
+
+/** Fulfilled once a response is the first that its connection waits for. */
+export async function turnOf(response: ServerResponse): Promise<void> {
+  const { unanswered = [] } = clientConnectionOf(response.req.socket) ?? {};
+  const before = unanswered[unanswered.indexOf(response) - 1];
+  if (before !== undefined) await once(before, 'close');
+}
 
 function sweep(open: ReadonlySet<ClientConnection>): void {
   for (const connection of open) {
@@ -226,6 +240,7 @@ function passUpgrade(server: Server, upgrades: Upgrades, request: IncomingMessag
   const connection = clientConnectionOf(socket);
   const proceed = () => {
     if (socket.destroyed) return;
+    if (hasTooManyLines(request)) return refuseUnreadable({ code: 'HPE_HEADER_OVERFLOW' }, socket);
     if (!upgrades.wants(request)) return ignoreUpgrade(server, request, socket, head);
     if (connection !== undefined) connection.isUpgraded = true;
     upgrades.take(request, socket, head);

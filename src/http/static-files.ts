@@ -1,8 +1,9 @@
 // Serves a built front end from `STATIC_DIR`.
 import { realpath, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { ConfigurationError } from '../config/configuration-error.js';
+import { turnOf } from './connections.js';
 import { addVary, nothingHere, opensPage, pagePolicy, Refused } from './web-safety.js';
 
 /** Nothing inline. */
@@ -51,11 +52,17 @@ export async function registerStaticFiles(app: FastifyInstance, folder: string):
   app.get<{ Params: { '*': string } }>('/*', async (request, reply) => {
     const path = request.params['*'];
     if (ownPath.test(path)) return reply.callNotFound();
-    if (isPlain(path) && (await isFile(join(root, path)))) return reply.sendFile(path);
+    if (isPlain(path) && (await isFile(join(root, path)))) return sendInTurn(reply, path);
     const isPage = opensPage(request.raw) && !basename(path).includes('.');
-    return isPage ? addVary(reply, 'accept').sendFile('index.html') : reply.callNotFound();
+    return isPage ? sendInTurn(addVary(reply, 'accept'), 'index.html') : reply.callNotFound();
   });
-  app.get('/', (_, reply) => reply.sendFile('index.html'));
+  app.get('/', (_, reply) => sendInTurn(reply, 'index.html'));
+}
+
+/** Opens a file once its response is the next one: those that wait behind others would take a descriptor each. */
+async function sendInTurn(reply: FastifyReply, path: string): Promise<FastifyReply> {
+  await turnOf(reply.raw);
+  return reply.sendFile(path);
 }
 
 /** Whether no part of the path is empty, hidden, or leads to another folder. */

@@ -61,6 +61,13 @@ export class Refused extends Error {
 /** A name or an IPv4 address, or an IPv6 address in brackets, and the port where the client sent one. */
 const validHost = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
+/** Of a head, and of trailers. A line takes up to fifty times its bytes. Proxies pass on a hundred. */
+export const maxHeaderLines = 2_000;
+export const hasTooManyLines = ({ rawHeaders }: IncomingMessage): boolean => rawHeaders.length > 2 * maxHeaderLines;
+
+/** In the query of an address, which is read several times. GraphQL over HTTP has six. */
+const maxParameters = 100;
+
 /** Headers that are parsed, in characters. Real ones have some hundred, and some parsers take a time that grows with the square of the length. */
 const maxParsedHeader = 1_000;
 const parsedHeaders = ['accept', 'accept-encoding', 'content-type', 'if-none-match', 'mcp-name', 'origin', 'range'];
@@ -69,8 +76,12 @@ const parsedHeaders = ['accept', 'accept-encoding', 'content-type', 'if-none-mat
  * Why a request costs too much to understand, or may mean something else to a proxy than to the gateway; undefined: neither. Node refuses two lengths, and
  * a length with chunks. It joins other headers of one name, so that two hosts are no valid host, and two credentials no valid credential.
  */
-export function faultOf({ headers, httpVersion }: IncomingMessage): Refused | undefined {
+export function faultOf(request: IncomingMessage): Refused | undefined {
+  const { headers, httpVersion, url = '' } = request;
   const { host, 'transfer-encoding': transfer, 'content-encoding': encoding } = headers;
+  if (hasTooManyLines(request)) return new Refused(431, `The head has more than ${maxHeaderLines} lines`);
+  if (url.split('&', maxParameters + 1).length > maxParameters)
+    return new Refused(400, `The address has more than ${maxParameters} parameters`);
   if (host === undefined ? httpVersion !== '1.0' : !validHost.test(host))
     return new Refused(400, 'The header Host must name one host');
   if (transfer !== undefined && transfer.toLowerCase() !== 'chunked')
@@ -212,8 +223,8 @@ const sendable = [
   'mcp-protocol-version',
   'mcp-method',
   'mcp-name',
-  'traceparent',
-  'tracestate',
+  // With these, tools that watch a page trace its requests.
+  ...['traceparent', 'tracestate', 'baggage', 'sentry-trace'],
 ];
 
 /** How pages of these origins may read responses and send cookies. */

@@ -1,5 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { CodegenConfig } from '@graphql-codegen/cli';
+import {
+  buildSchema,
+  type GraphQLArgument,
+  type GraphQLInputField,
+  type GraphQLNamedType,
+  getNullableType,
+  isInputObjectType,
+  isIntrospectionType,
+  isListType,
+  isObjectType,
+} from 'graphql';
 import { callsTableAsMarkdown } from './test/support/calls-table.js';
 
 /** `docs/cost.md` with the tested table of calls. */
@@ -19,6 +30,31 @@ function models(): Record<string, string> {
       return names.map(name => [name, `../domains/${file.replace('.ts', '.js')}#${name}`] as const);
     });
   return Object.fromEntries(found.filter(([name]) => types.includes(name)));
+}
+
+type Input = readonly [coordinate: string, input: GraphQLArgument | GraphQLInputField];
+
+function inputsOf(type: GraphQLNamedType): Input[] {
+  if (isInputObjectType(type)) return Object.values(type.getFields()).map(field => [`${type}.${field.name}`, field]);
+  if (!isObjectType(type) || isIntrospectionType(type)) return [];
+  return Object.values(type.getFields()).flatMap(({ args, name }) =>
+    args.map((argument): Input => [`${type}.${name}(${argument.name}:)`, argument]),
+  );
+}
+
+/** How long each list in the inputs may be, as its description says first: "at most 1,000", "1 to 10,000". */
+function listBounds(): string {
+  const files = readdirSync('schema').map(file => readFileSync(`schema/${file}`, 'utf8'));
+  const types = buildSchema(files.join('\n'), { assumeValidSDL: true }).getTypeMap();
+  const lists = Object.values(types)
+    .flatMap(inputsOf)
+    .filter(([, { type }]) => isListType(getNullableType(type)));
+  const bounds = lists.map(([coordinate, { description }]) => {
+    const [, max] = /(?:at most|1 to) ([\d,]+)/i.exec(`${description}`) ?? [];
+    if (max === undefined) throw new Error(`The description of ${coordinate} does not say how long the list may be`);
+    return `  '${coordinate}': ${max.replaceAll(',', '')},\n`;
+  });
+  return `/** The most items of each list in the inputs of the schema. */\nexport const listBounds = {\n${bounds.join('')}} as const;`;
 }
 
 const matches = (file: string, pattern: RegExp) =>
@@ -47,6 +83,7 @@ const config: CodegenConfig = {
   },
   generates: {
     'docs/cost.md': { plugins: [{ add: { content: costPage() } }] },
+    'src/generated/list-bounds.ts': { plugins: [{ add: { content: listBounds() } }] },
     'src/generated/schema-types.ts': { plugins: ['typescript'] },
     'src/generated/resolver-types.ts': {
       plugins: [{ add: { content: "import type * as Types from './schema-types.js';" } }, 'typescript-resolvers'],

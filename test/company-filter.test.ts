@@ -7,8 +7,8 @@ import type { Reader } from '../src/data/reader.js';
 import { createCompaniesLoaders } from '../src/domains/companies/client.js';
 import { facetsOf, preparedFilter } from '../src/domains/companies/list.js';
 import { type CompanyRecord, companyList } from '../src/domains/companies/model.js';
+import { listBounds } from '../src/generated/list-bounds.js';
 import type { CompanyFilter, CompanyOrder, FloatRange } from '../src/generated/schema-types.js';
-import { listBounds } from '../src/graphql/list-bounds.js';
 import { createSchema } from '../src/schema.js';
 import { cpuTimeOf } from './support/cpu-time.js';
 

@@ -23,6 +23,7 @@ const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ['domains', /^domains\/\w+\//],
   ['types of the schema', /^generated\/schema-types\.ts$/],
   ['graphql', /^graphql\//],
+  ['bounds of the schema', /^generated\/list-bounds\.ts$/],
   ['data', /^data\//],
   ['observability', /^observability\//],
   ['auth', /^auth\//],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { getIntrospectionQuery } from 'graphql';
-import { listBounds } from '../../src/graphql/list-bounds.js';
+import { listBounds } from '../../src/generated/list-bounds.js';
 import { createSchema } from '../../src/schema.js';
 import { fuzz } from '../support/fuzz.js';
 import { ask, type GraphqlAnswer } from '../support/gateway.js';

@@ -26,9 +26,9 @@ import {
   type OperationDefinitionNode,
   type SelectionSetNode,
 } from 'graphql';
+import { listBounds } from '../../generated/list-bounds.js';
 import { oncePerValue } from '../../lib/run.js';
 import { defaultPage, fieldOf, maxPageSize } from '../input.js';
-import { listBounds } from '../list-bounds.js';
 import { readNodeId } from '../node.js';
 
 export interface OperationCost {

@@ -22,7 +22,8 @@ import {
   valueFromAST,
   valueFromASTUntyped,
 } from 'graphql';
-import { type ListCoordinate, listBounds } from '../../graphql/list-bounds.js';
+import { listBounds } from '../../generated/list-bounds.js';
+import type { ListCoordinate } from '../../graphql/list-bounds.js';
 import type { SelectedFields, VariableUse } from './selection.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;

@@ -1,0 +1,23 @@
+/** The most items of each list in the inputs of the schema. */
+export const listBounds = {
+  'Query.nodes(nodeIds:)': 100,
+  'Query.observations(ids:)': 100,
+  'Query.markets(ids:)': 50,
+  'CompanyFilter.domains': 10000,
+  'CompanyFilter.operatesIn': 300,
+  'CompanyFilter.naics': 1000,
+  'CompanyFilter.dunsNumbers': 1000,
+  'CompanySelection.domains': 10000,
+  'SearchCriteriaInput.seedDomains': 10000,
+  'SearchCriteriaInput.locations': 300,
+  'SearchKeywordsInput.features': 1000,
+  'SearchKeywordsInput.user': 1000,
+  'SearchKeywordsInput.synonyms': 1000,
+  'SearchKeywordsInput.irrelevant': 1000,
+  'ReviewTarget.domains': 10000,
+  'EventFilter.affectedDatapoints': 100,
+  'EventFilter.alertTypes': 100,
+  'EventFilter.impactedEntities': 100,
+  'RegisterExportEndpointInput.headers': 50,
+  'UpdateExportEndpointInput.headers': 50,
+} as const;

@@ -1,9 +1,14 @@
-import { InMemoryCache } from '@apollo/client';
+import { defaultDataIdFromObject, InMemoryCache } from '@apollo/client';
 import { relayStylePagination } from '@apollo/client/utilities';
 import generated from '../gql/possible-types';
 
+const nodes = new Set<string | undefined>(generated.possibleTypes.Node);
+
 export const cache = new InMemoryCache({
   possibleTypes: generated.possibleTypes,
+  // All other objects are parts of their parent, even those with an `id`.
+  dataIdFromObject: (object, context) =>
+    nodes.has(object.__typename) ? defaultDataIdFromObject(object, context) : undefined,
   typePolicies: {
     Query: {
       fields: {
@@ -21,8 +26,5 @@ export const cache = new InMemoryCache({
     TopicGroup: { keyFields: ['nodeId'] },
     Job: { keyFields: ['nodeId'] },
     ExportEndpoint: { keyFields: ['nodeId'] },
-    // Its `id` is that of an observation: it is a part of its parent.
-    EventReference: { keyFields: false },
-    Watch: { keyFields: false },
   },
 });

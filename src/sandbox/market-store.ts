@@ -128,22 +128,20 @@ export class Market {
     return this.#publication.map(started);
   }
 
-  /** The published companies. Throws NOT_FOUND if the market is not published, as do `esg` and `topics`. */
+  /** The published companies. Throws as `published` does. */
   get companies(): Company[] {
-    const published = this.#requirePublished();
-    return this.#world.companies
-      .filter(({ domain }) => published.has(domain))
+    const { companies, isPublished } = this.published;
+    return companies
+      .filter(isPublished)
       .map(company => ({ ...company, reviewStatus: this.#reviews.get(company.domain) ?? null }));
   }
 
-  get esg() {
-    const published = this.#requirePublished();
-    return this.#world.esg.filter(({ domain }) => published.has(domain));
-  }
-
-  get topics() {
-    this.#requirePublished();
-    return this.#world.topics;
+  /** What only a published market has, and whether a company is published. Throws NOT_FOUND if the market is not published. */
+  get published() {
+    this.#settle();
+    const domains = this.#published;
+    if (!domains) throw new Problem('NOT_FOUND', 'The market is not published');
+    return { ...this.#world, isPublished: ({ domain }: Pick<Company, 'domain'>) => domains.has(domain) };
   }
 
   #requireDiscovered(): void {
@@ -151,12 +149,6 @@ export class Market {
     if (this.#pending.has('discovery') || this.#discovered.length === 0) {
       throw new Problem('CONFLICT', 'The discovery of this market is not complete');
     }
-  }
-
-  #requirePublished(): ReadonlySet<string> {
-    this.#settle();
-    if (!this.#published) throw new Problem('NOT_FOUND', 'The market is not published');
-    return this.#published;
   }
 
   /** Applies the results of jobs that have ended. Only the clock drives the jobs. */

@@ -16,13 +16,13 @@ export function marketRoutes(app: FastifyInstance, service: () => Service): void
   const call = marketCalls(app, service);
   call('GET', '/v2/markets/:marketId/jobs', market => market.publishJobs);
   call('GET', '/v2/markets/:marketId/companies', market => market.companies);
-  call('GET', '/v2/markets/:marketId/esg', market => market.esg);
+  call('GET', '/v2/markets/:marketId/esg', ({ published: { esg, isPublished } }) => esg.filter(isPublished));
 }
 
 /** Topics, suggestions and the CSV export, under {api_url} (docs/upstream-api.md: Markets interface). */
 export function marketsInterfaceRoutes(app: FastifyInstance, service: () => Service, origin: () => string): void {
   app.post<MarketPath>('/markets/:marketId/topics', request => {
-    const { topics } = marketFor(request, request.params.marketId, service());
+    const { topics } = marketFor(request, request.params.marketId, service()).published;
     const sort = read(topicsBody, request.body)?.sorts?.label;
     return { data: sort === 'asc' ? sortedByLabel(topics) : topics };
   });

@@ -174,7 +174,7 @@ class Loaders {
 
   /** Those that read from the service, past the cache, and each thing once. */
   get newest() {
-    const read = this.reader.readAgain;
-    return { companies: createCompaniesLoaders({ read }, this.scope), markets: createMarketsLoaders({ read }) };
+    const reader = { ...this.reader, read: this.reader.readAgain };
+    return { companies: createCompaniesLoaders(reader, this.scope), markets: createMarketsLoaders(reader) };
   }
 }

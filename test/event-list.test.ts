@@ -269,6 +269,24 @@ describe('a list that changes between two calls of one window', () => {
     }
   });
 
+  test('has the updatesCursor of a page in whose place another one is read', async () => {
+    const read = async (change: (ids: string[]) => string[], call: number) => {
+      Object.assign(changing, { ids: numbered, changes: new Map([[call, change]]), calls: 0 });
+      searches += 1;
+      const search = `updates ${searches}`;
+      const { data, errors } = await own.query(
+        'query ($search: String) { events(last: 10, filter: { search: $search }) { totalCount updatesCursor } }',
+        { search },
+      );
+      return { errors, ...data?.events };
+    };
+    await read(ids => ids, 1);
+    const { calls } = changing;
+    const found = await read(ids => [...numbered.slice(0, 25).map(id => `new-${id}`), ...ids], calls);
+    expect(found).toEqual({ totalCount: 325, updatesCursor: expect.any(String) });
+    expect(changing.calls).toBe(calls + 1);
+  });
+
   test.each([1, 10])('ends as it ends afterwards where %i events were added to its beginning', async count => {
     const added = Array.from({ length: count }, (_, index) => `new-${index}`);
     const changes = new Map([[2, (ids: string[]) => [...added, ...ids]]]);

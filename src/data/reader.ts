@@ -28,6 +28,8 @@ export interface ServiceEndpoint
   readonly idMember: NamedRecord['member'] | undefined;
   /** The member that holds number arrays. Undefined: none does. */
   readonly vectorMember?: string;
+  /** Whether only published markets have this. The error for a 404 then says so. */
+  readonly onlyPublished?: boolean;
   readonly lifetime: Lifetime;
   /**
    * Raise it with every change to the model: gateways of two versions then have cache entries and polls of their own. `test/model-version.test.ts`
@@ -50,23 +52,19 @@ export const cachedFor = (seconds: number, absent = 0): Lifetime => ({
 });
 
 /** The request to an endpoint. @param id what the path names. @param wantsVectors whether the reply's number arrays are wanted. */
-export const requestTo = (
-  { family, version, lifetime, address, method, argument, bounds, idMember, vectorMember }: ServiceEndpoint,
-  path: string,
-  id?: string,
-  wantsVectors = false,
-) => ({
+export const requestTo = (endpoint: ServiceEndpoint, path: string, id?: string, wantsVectors = false) => ({
   // Each by its name: a copy of the endpoint would take microseconds in every read.
-  family,
-  version,
-  lifetime,
-  address,
-  method,
-  argument,
-  bounds,
+  family: endpoint.family,
+  version: endpoint.version,
+  lifetime: endpoint.lifetime,
+  onlyPublished: endpoint.onlyPublished,
+  address: endpoint.address,
+  method: endpoint.method,
+  argument: endpoint.argument,
+  bounds: endpoint.bounds,
   path,
-  record: id === undefined || idMember === undefined ? undefined : { id, member: idMember },
-  vectors: vectorMember === undefined ? undefined : { member: vectorMember, wanted: wantsVectors },
+  record: id === undefined || endpoint.idMember === undefined ? undefined : { id, member: endpoint.idMember },
+  vectors: endpoint.vectorMember === undefined ? undefined : { member: endpoint.vectorMember, wanted: wantsVectors },
   safe: true as const,
 });
 
@@ -77,8 +75,6 @@ export interface Read<T> {
   tag?(scope: Scope): string;
   /** Whether an older value may replace a failing call even after the tag was renewed: there is something newer, but it is not wrong. */
   readonly outlivesTag?: boolean;
-  /** Whether only published markets have this. The error for a 404 then says so. */
-  readonly onlyPublished?: boolean;
   /** Reads something else first, each time that this is read from the service: `parse` makes one value of both. Such a read has cache entries of its own. */
   before?(fetch: Fetch): Promise<unknown>;
   /** @param before what `before` found. @throws anything, if the body is not what the specification promises. */
@@ -206,8 +202,8 @@ const loaderOfOne =
   };
 
 /** Names every reason that the service may have for a 404: it does not tell them apart, and another call to find out is not worth it. */
-function readError({ onlyPublished }: Read<unknown>, error: unknown): unknown {
-  if (!onlyPublished || !(error instanceof NotFound)) return error;
+function readError({ request }: Read<unknown>, error: unknown): unknown {
+  if (!request.onlyPublished || !(error instanceof NotFound)) return error;
   return new NotFound('The market is not published, does not exist, or is hidden from this credential', error.upstream);
 }
 

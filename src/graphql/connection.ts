@@ -1,6 +1,7 @@
 // Relay connections: pages of a list, and their cursors.
 import { createHash } from 'node:crypto';
 import { isLeftOut, type LeftOut, leftOutAt, listed, presentOnce } from '../data/parsing.js';
+import type { Read, Reader } from '../data/reader.js';
 import { BadUserInput } from '../errors.js';
 import { maxPageSize, pageSize } from './input.js';
 
@@ -80,13 +81,10 @@ interface ServicePage {
   readonly totalItems: number;
 }
 
-/** How the service is asked for a page, from 1 on. */
-interface PageReads<P, T> {
-  read(page: number, pageSize: number): Promise<P>;
-  /** Whether `read` took a call of its own. Otherwise the page may be older than others. */
-  wasCalled(page: number, pageSize: number): boolean;
-  /** Past the cache. @param before whose place the page takes. */
-  readAgain(page: number, pageSize: number, before: P): Promise<P>;
+/** A list that the service has in pages. */
+interface ServiceList<P, T> {
+  /** The read of a page, from 1 on. @param isAgain whether the page takes the place of one that was read before, and keeps what that has besides. */
+  pageRead(page: number, pageSize: number, isAgain: boolean): Read<P>;
   itemsOf(page: P): readonly T[];
 }
 
@@ -94,19 +92,25 @@ interface PageReads<P, T> {
  * Reads the window of a page request from a list of the service: in one call if a single page can hold it, otherwise in two. A window that begins at the
  * end of the list needs its length first, which takes one more call if the list is longer than the window. If the list has another end by then, the window
  * is read there. Where two pages tell of different lists, the older one is read again: what lies between them would be on both, or on none.
- * @returns the items of the window, the index of the first one, and the pages that it is of.
+ * @returns the items of the window, the index of the first one, the length of the list, and the pages that it is of.
  */
-export async function readWindow<P extends ServicePage, T>(request: PageRequest, reads: PageReads<P, T>) {
+export async function readWindow<P extends ServicePage, T>(
+  request: PageRequest,
+  reader: Reader,
+  list: ServiceList<P, T>,
+) {
   // As `@cost(pages: true)` counts them.
   let callsLeft = request.isLast ? 4 : 3;
   const read = async ({ page, pageSize }: PagePart) => {
-    const found = await reads.read(page, pageSize);
-    if (reads.wasCalled(page, pageSize)) callsLeft -= 1;
+    const pageRead = list.pageRead(page, pageSize, false);
+    const found = await reader.read(pageRead);
+    // Otherwise the page may be older than others.
+    if (reader.wasCalled(pageRead)) callsLeft -= 1;
     return found;
   };
-  const readAgain = ({ page, pageSize }: PagePart, before: P) => {
+  const readAgain = async ({ page, pageSize }: PagePart, before: P): Promise<P> => {
     callsLeft -= 1;
-    return reads.readAgain(page, pageSize, before);
+    return { ...before, ...(await reader.readAgain(list.pageRead(page, pageSize, true))) };
   };
   const isOpen = request.isLast && request.end === Number.POSITIVE_INFINITY;
   let parts = pagesFor(isOpen ? { start: 0, end: request.size } : windowOf(request, Number.POSITIVE_INFINITY));
@@ -158,13 +162,13 @@ export async function readWindow<P extends ServicePage, T>(request: PageRequest,
   for (const [index, part] of parts.entries()) {
     // If the list became shorter between two calls, the second page does not follow the first.
     if (offset + found.length !== startOf(part)) break;
-    found.push(...reads.itemsOf(pages[index] as P));
+    found.push(...list.itemsOf(pages[index] as P));
   }
   const totalItems = pages.at(-1)?.totalItems ?? 0;
   const openEnd = Math.min(totalItems, offset + found.length);
   const { start, end } = windowOf(request, isOpen ? openEnd : request.isLast ? totalItems : Number.POSITIVE_INFINITY);
   const from = Math.min(Math.max(start, offset), totalItems);
-  return { items: found.slice(Math.max(from - offset, 0), Math.max(end - offset, 0)), start: from, pages };
+  return { items: found.slice(Math.max(from - offset, 0), Math.max(end - offset, 0)), start: from, totalItems, pages };
 }
 
 /** The pages after the first one of a list, all at once. @param max how many items are needed at most. */
@@ -172,6 +176,10 @@ export const readOthers = <P>({ totalItems }: ServicePage, read: (page: number) 
   const count = Math.ceil(Math.min(totalItems, max) / maxPageSize) - 1;
   return Promise.all(Array.from({ length: Math.max(count, 0) }, (_, index) => read(index + 2)));
 };
+
+/** The items of a window. One that cannot be read is named by its place in the whole list. */
+export const placedFrom = <T>(start: number, items: readonly (T | LeftOut)[]): readonly (T | LeftOut)[] =>
+  items.map((item, index) => (isLeftOut(item) ? leftOutAt(item, start + index) : item));
 
 export type ConnectionPage = Pick<PageRequest, 'list' | 'isLast'>;
 

@@ -32,6 +32,7 @@ export const companiesEndpoint: ServiceEndpoint = {
   family: 'companies',
   version: 1,
   lifetime: cachedFor(300),
+  onlyPublished: true,
   // All of a market: tens of thousands.
   bounds: { bytes: 32 * 1024 * 1024, items: 500_000, members: 300_000 },
 };
@@ -54,7 +55,6 @@ export function createCompaniesLoaders({ read }: Pick<Reader, 'read'>, client: S
     andThen(
       read({
         ...marketRead(marketId, companiesEndpoint, `/v2/markets/${marketId}/companies`, companyList),
-        onlyPublished: true,
         pieces: companyPieces,
       }),
       companies => distinctCompanies(companies),
@@ -132,11 +132,7 @@ export function createCompaniesLoaders({ read }: Pick<Reader, 'read'>, client: S
     byDomain: (marketId: string, domain: string) =>
       andThen(readable(marketId, {}), companies => companiesByDomain(companies).get(domainKey(domain))),
     /** GET /v2/markets/{id}/esg. */
-    esg: (marketId: string) =>
-      read({
-        ...marketRead(marketId, esgEndpoint, `/v2/markets/${marketId}/esg`, esgData),
-        onlyPublished: true,
-      }),
+    esg: (marketId: string) => read(marketRead(marketId, esgEndpoint, `/v2/markets/${marketId}/esg`, esgData)),
   };
 }
 

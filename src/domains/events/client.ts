@@ -85,7 +85,7 @@ export function createEventsClient(searchParam: string | undefined) {
       }),
       parse: (body, before) => ({
         ...requestedPage(body, page, pageSize),
-        position: before as ListPosition | undefined,
+        ...(position && { position: before as ListPosition }),
       }),
     }),
 

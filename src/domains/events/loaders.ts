@@ -44,13 +44,9 @@ export function createEventsLoaders(
   return {
     /** The window of a page request (see `readWindow`). `isJoined`: it is of two pages, and both may have an event. */
     async window(query: EventQuery, request: PageRequest, extras: EventExtras) {
-      const { items, start, pages } = await readWindow<EventPage, Event | LeftOut>(request, {
-        read: (number, pageSize) => page(query, number, pageSize, extras),
-        wasCalled: (number, pageSize) => reader.wasCalled(client.page(query, number, pageSize, extras)),
-        async readAgain(number, pageSize, { position }) {
-          const read = client.page(query, number, pageSize, { ...extras, position: false });
-          return { ...(await reader.readAgain(read)), position };
-        },
+      const { items, start, pages } = await readWindow<EventPage, Event | LeftOut>(request, reader, {
+        pageRead: (number, pageSize, isAgain) =>
+          client.page(query, number, pageSize, isAgain ? { ...extras, position: false } : extras),
         itemsOf: ({ events }) => events,
       });
       const last = pages.at(-1) as EventPage;

@@ -1,7 +1,7 @@
 // The fields of events, their updates and observations; how a filter becomes a query of the service.
 import type { GraphQLResolveInfo } from 'graphql';
 import type { Context } from '../../context.js';
-import { isLeftOut, known, leftOutAt, present } from '../../data/parsing.js';
+import { isLeftOut, known, present } from '../../data/parsing.js';
 import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/resolver-types.js';
 import type { EventFilter, SubscriptionEventUpdatesArgs } from '../../generated/schema-types.js';
@@ -14,6 +14,7 @@ import {
   type PageArguments,
   type PageRequest,
   pageRequest,
+  placedFrom,
 } from '../../graphql/connection.js';
 import {
   endpointName,
@@ -207,12 +208,13 @@ function connection(
   );
 }
 
-/** The events of a window, each once if it is of two pages. One that cannot be read is named by its place in the whole list. */
+/** The events of a window, each once if it is of two pages. */
 const placed = (events: EventWindowWithCursor['events'], start: number, isJoined: boolean) => {
+  const all = placedFrom(start, events);
+  if (!isJoined) return all;
   const newest = new Map(newestVersions(present(events)).map(event => [event.id, event] as const));
-  return events.flatMap((event, index) => {
-    if (isLeftOut(event)) return leftOutAt(event, start + index);
-    if (!isJoined) return event;
+  return all.flatMap(event => {
+    if (isLeftOut(event)) return event;
     const once = newest.get(event.id);
     newest.delete(event.id);
     return once ?? [];

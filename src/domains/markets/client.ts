@@ -16,6 +16,7 @@ const topicsEndpoint: ServiceEndpoint = {
   family: 'topics',
   version: 1,
   lifetime: cachedFor(300),
+  onlyPublished: true,
   address: 'api',
   method: 'POST',
 };
@@ -30,20 +31,20 @@ const suggestEndpoint: ServiceEndpoint = {
 };
 
 /** The reads of the markets domain for one request. */
-export const createMarketsLoaders = ({ read }: Pick<Reader, 'read'>) => ({
+export const createMarketsLoaders = (reader: Reader) => ({
   /** GET {dev_url}/dev/markets/{id}. */
-  record: (id: string) => read(marketRead(id, recordEndpoint, `/dev/markets/${id}`, marketRecord)),
+  record: (id: string) => reader.read(marketRead(id, recordEndpoint, `/dev/markets/${id}`, marketRecord)),
 
   /** POST {api_url}/markets/{id}/topics. @param sorted whether to sort by label, ascending. */
   topics: (id: string, sorted: boolean) => {
     const { request, ...rest } = marketRead(id, topicsEndpoint, `/markets/${id}/topics`, topicsOf(id));
     const body = sorted ? { sorts: { label: 'asc' } } : {};
-    return read({ ...rest, request: { ...request, body }, onlyPublished: true });
+    return reader.read({ ...rest, request: { ...request, body } });
   },
 
   /** POST {api_url}/markets/suggest. */
   suggestions: (keyword: string) =>
-    read({
+    reader.read({
       request: { ...requestTo(suggestEndpoint, '/markets/suggest'), body: { keyword } },
       parse: body => suggestions.parse(body),
     }),

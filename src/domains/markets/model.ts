@@ -1,3 +1,4 @@
+// What the service sends of markets and their topics.
 import { z } from 'zod';
 import * as parse from '../../data/parsing.js';
 

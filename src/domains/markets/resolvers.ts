@@ -1,3 +1,4 @@
+// The fields of markets and their topics.
 import type { Context } from '../../context.js';
 import { listed, present } from '../../data/parsing.js';
 import type { Resolvers } from '../../generated/resolver-types.js';

@@ -117,14 +117,16 @@ export function toUpstreamAuth(credential: Credential, path: string) {
 }
 
 const maxScopes = 10_000;
+/** Each of a scope. */
+const maxMarkets = 100_000;
 /** How long a call says something about whether the service accepts a credential, in milliseconds. Short, for the alert must come within two minutes. */
 const recentMs = 45_000;
 
-/** Where the gateways of a fleet tell each other which scopes the service has accepted. */
+/** Where the gateways of a fleet tell each other which scopes the service has accepted, and for which markets. */
 export interface FleetScopes {
-  tell(scope: Scope): void;
+  tell(scope: Scope, market?: string): void;
   /** Whether any gateway has told so; undefined if that cannot be found out now. Never rejects. */
-  has(scope: Scope): Promise<boolean | undefined>;
+  has(scope: Scope, market?: string): Promise<boolean | undefined>;
 }
 
 /**
@@ -138,8 +140,8 @@ export class AcceptedScopes {
   /** How many calls were answered under each scope, in at most a minute. */
   readonly #calls = new LRUCache<Scope, number>({ ...atMost(maxScopes), ttl: minuteMs, perf: performance });
 
-  /** The scopes, each with a tag, whose latest write had no effect. */
-  readonly #refusedWrites = new LRUCache<string, true>(atMost(maxScopes));
+  /** The scopes, each with a market of which the service has answered under it, and whether its latest write, if there was one, had an effect. */
+  readonly #markets = new LRUCache<string, boolean>(atMost(maxMarkets));
 
   readonly #fleet: FleetScopes | undefined;
 
@@ -148,20 +150,22 @@ export class AcceptedScopes {
     this.#fleet = fleet;
   }
 
-  /** The service has answered under this scope. */
-  add(scope: Scope): void {
-    if (!this.has(scope)) this.#scopes.set(scope, { at: Number.NEGATIVE_INFINITY, isRefused: false });
+  /** The service has answered under this scope. @param market of which, if it was about one. */
+  add(scope: Scope, market?: string): void {
+    if (this.has(scope, market)) return;
+    if (market === undefined) this.#scopes.set(scope, { at: Number.NEGATIVE_INFINITY, isRefused: false });
+    else this.#markets.set(`${scope} ${market}`, true);
   }
 
-  has(scope: Scope): boolean {
-    return this.#scopes.get(scope) !== undefined;
+  has(scope: Scope, market?: string): boolean {
+    return (market === undefined ? this.#scopes.get(scope) : this.#markets.get(`${scope} ${market}`)) !== undefined;
   }
 
   /** Whether the service has accepted a scope through any gateway; undefined if that cannot be found out now. Asks the others only where this one does not know. */
-  async hasInFleet(scope: Scope): Promise<boolean | undefined> {
-    if (this.has(scope) || this.#fleet === undefined) return this.has(scope);
-    const isAccepted = await this.#fleet.has(scope);
-    if (isAccepted) this.add(scope);
+  async hasInFleet(scope: Scope, market?: string): Promise<boolean | undefined> {
+    if (this.has(scope, market) || this.#fleet === undefined) return this.has(scope, market);
+    const isAccepted = await this.#fleet.has(scope, market);
+    if (isAccepted) this.add(scope, market);
     return isAccepted;
   }
 
@@ -178,15 +182,20 @@ export class AcceptedScopes {
     this.#calls.set(scope, (this.#calls.get(scope) ?? 0) + 1, { noUpdateTTL: true });
   }
 
-  /** Whether a scope may hold up what others read of something, such as a market, before the service has accepted its write. */
-  mayWrite(scope: Scope, tag: string): boolean {
-    return this.has(scope) && !this.#refusedWrites.has(`${scope} ${tag}`);
+  /** The service has answered a call about a market under this scope. */
+  countMarket(scope: Scope, market: string): void {
+    this.#fleet?.tell(scope, market);
+    this.add(scope, market);
+  }
+
+  /** Whether a scope may hold up what others read of a market before the service has accepted its write. */
+  mayWrite(scope: Scope, market: string): boolean {
+    return this.#markets.get(`${scope} ${market}`) === true;
   }
 
   /** A write has ended. @param hasEffect false for any refusal: a service may hide with 404 what a credential has no permission for. */
-  countWrite(scope: Scope, tag: string, hasEffect: boolean): void {
-    if (hasEffect) this.#refusedWrites.delete(`${scope} ${tag}`);
-    else this.#refusedWrites.set(`${scope} ${tag}`, true);
+  countWrite(scope: Scope, market: string, hasEffect: boolean): void {
+    if (this.has(scope, market)) this.#markets.set(`${scope} ${market}`, hasEffect);
   }
 
   calls = (): Iterable<[Scope, number]> => this.#calls.entries();

@@ -7,7 +7,7 @@ import type { SharedStore } from './shared-store.js';
 
 /** Longer than what is cached under a scope lives. */
 const lifetimeSeconds = 24 * 60 * 60;
-/** How many scopes a process remembers to have told of, each for a minute: Redis may have lost it since. */
+/** How many keys a process remembers to have set, each for a minute: Redis may have lost it since. */
 const maxTold = 10_000;
 /** How long Redis is not told again after it has failed. */
 const retryMs = 5_000;
@@ -19,18 +19,20 @@ export function sharedScopes({
   telemetry,
 }: Pick<SharedStore, 'redis' | 'namespace' | 'telemetry'>): FleetScopes {
   const guarded = createRedisGuard(telemetry);
-  const told = new LRUCache<Scope, true>({ ...atMost(maxTold), ttl: minuteMs, perf: performance });
-  const keyOf = (scope: Scope) => `mig:accepted:${namespace}:${scope}`;
+  const told = new LRUCache<string, true>({ ...atMost(maxTold), ttl: minuteMs, perf: performance });
+  const keyOf = (scope: Scope, market?: string) =>
+    `mig:accepted:${namespace}:${scope}${market === undefined ? '' : `:${market}`}`;
   return {
-    tell(scope) {
-      if (told.has(scope)) return;
-      told.set(scope, true);
-      void guarded('SET', () => redis.set(keyOf(scope), 1, 'EX', lifetimeSeconds)).then(isSet => {
-        if (isSet === undefined) told.set(scope, true, { ttl: retryMs });
+    tell(...accepted) {
+      const key = keyOf(...accepted);
+      if (told.has(key)) return;
+      told.set(key, true);
+      void guarded('SET', () => redis.set(key, 1, 'EX', lifetimeSeconds)).then(isSet => {
+        if (isSet === undefined) told.set(key, true, { ttl: retryMs });
       });
     },
-    async has(scope) {
-      const found = await guarded('EXISTS', () => redis.exists(keyOf(scope)));
+    async has(...accepted) {
+      const found = await guarded('EXISTS', () => redis.exists(keyOf(...accepted)));
       return found === undefined ? undefined : found > 0;
     },
   };

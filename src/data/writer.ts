@@ -55,15 +55,14 @@ function effectOf(error: unknown): WriteEffect {
  */
 export async function sendWrite<T>(deps: WriterDeps, auth: RequestAuth, write: Write<T>): Promise<T> {
   const { upstream, telemetry, startedRuns, acceptedScopes } = deps;
-  const tags = [write.market && marketTag(write.market), write.starts?.tag].filter(tag => tag !== undefined);
-  /** Through any gateway: another may have the first answer while the write runs. Where Redis cannot say, anyone may be. */
-  const isAccepted = async () => tags.length > 0 && ((await acceptedScopes.hasInFleet(auth.scope)) ?? true);
+  const { market } = write;
+  /** For this market, through any gateway: another may have the first answer while the write runs. Where Redis cannot say, anyone may be. */
+  const isAccepted = async () =>
+    market !== undefined && ((await acceptedScopes.hasInFleet(auth.scope, market)) ?? true);
   const wasAccepted = await isAccepted();
-  const ends = await Promise.all(tags.map(tag => beginWrite(deps, auth.scope, tag)));
-  const end = async (effect: WriteEffect) => {
-    const counts = effect === 'done' || (effect === 'unknown' && (wasAccepted || (await isAccepted())));
-    await Promise.all(ends.map(endOf => endOf(effect, counts)));
-  };
+  const endWrite = await beginWrite(deps, auth.scope, write);
+  const end = async (effect: WriteEffect) =>
+    endWrite(effect, effect === 'done' || (effect === 'unknown' && (wasAccepted || (await isAccepted()))));
   const schemaDrift: SchemaDrift = { fields: [], leftOut: 0 };
   try {
     const value = await upstream.send(write.request, auth, reply => confirmed(reply, write, schemaDrift));
@@ -79,16 +78,19 @@ export async function sendWrite<T>(deps: WriterDeps, auth: RequestAuth, write: W
 }
 
 /**
- * Makes what is cached under a tag unusable until the write ends. A write that the service would refuse does so only with its effect: anyone can make up a
- * credential, and keep others from the cache with it. An unknown effect, also without a reply, counts only with an accepted credential: after the first
- * write of another one, what is cached stays for its lifetime. @returns ends the write; `counts` says whether its effect does. Never rejects.
+ * Makes what is cached of a market unusable until the write ends. A write that the service would refuse does so only with its effect: anyone can make up a
+ * credential, or have one for other markets, and keep others from the cache with it. An unknown effect, also without a reply, counts only with a credential
+ * that was accepted for the market: after the first write of another one, what is cached stays for its lifetime.
+ * @returns ends the write; `counts` says whether its effect does. Never rejects.
  */
-async function beginWrite({ cache, acceptedScopes }: WriterDeps, scope: Scope, tag: string) {
-  const begin = () => cache.generations.begin(tag);
-  const begun = acceptedScopes.mayWrite(scope, tag) ? await begin() : undefined;
+async function beginWrite<T>({ cache, acceptedScopes }: WriterDeps, scope: Scope, { market, starts }: Write<T>) {
+  if (market === undefined) return async () => {};
+  const tags = [marketTag(market), ...(starts === undefined ? [] : [starts.tag])];
+  const begin = () => Promise.all(tags.map(tag => cache.generations.begin(tag)));
+  const begun = acceptedScopes.mayWrite(scope, market) ? await begin() : undefined;
   return async (effect: WriteEffect, counts: boolean) => {
-    if (effect !== 'unknown') acceptedScopes.countWrite(scope, tag, effect === 'done');
-    const endOf = begun ?? (counts ? await begin() : undefined);
-    await endOf?.(effect);
+    if (effect !== 'unknown') acceptedScopes.countWrite(scope, market, effect === 'done');
+    const ends = begun ?? (counts ? await begin() : []);
+    await Promise.all(ends.map(end => end(effect)));
   };
 }

@@ -106,9 +106,12 @@ export const shown = ({ id, kind, document, variables, gateway, at, end, status,
   return { id, kind, document, variables, gateway, at, end, status, error, text: text.slice(0, 500) };
 };
 
-/** Whether a gateway, as it runs now, knew a second before that the service accepts this credential; or could know it from Redis, which each gateway tells
- * again within a minute. */
-export const isKnown = (fleet, { secret, gateway, at }) => {
+/** Of a call. */
+const marketIn = path => /\/(?:discovery|markets)\/(\d+)/.exec(path)?.[1];
+
+/** Whether a gateway, as it runs now, knew a second before a write that the service accepts its credential for its market; or could know it from Redis, which
+ * each gateway tells again within a minute. */
+export const isKnown = (fleet, { secret, gateway, at, path }) => {
   const ends = fleet.taken.filter(step => /gateway(IsKilled|Restarts)/.test(step.do) && step.at < at);
   const startedAt = ends.at(-1)?.at ?? 0;
   const isTold = ({ acceptedAt }) =>
@@ -117,6 +120,7 @@ export const isKnown = (fleet, { secret, gateway, at }) => {
   return fleet.service.calls.some(
     call =>
       call.secret === secret &&
+      marketIn(call.path) === marketIn(path) &&
       call.acceptedAt < at - 1_000 &&
       ((call.gateway === gateway && call.at > startedAt) || isTold(call)),
   );

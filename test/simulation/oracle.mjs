@@ -130,7 +130,7 @@ const rules = {
   },
 
   /** (b) The same ten seconds after the service has applied a write that was never answered, also where its gateway has died: nothing is cached meanwhile.
-   * Not where no gateway had seen its credential accepted: what a stranger sends makes nothing stale before it is accepted. */
+   * Not where no gateway had seen its credential accepted for the market: what a stranger sends makes nothing stale before it is accepted. */
   *'no read has data from before an unanswered write'(fleet) {
     for (const { read, market, version } of versionsRead(fleet.clients)) {
       const isMissed = call =>

@@ -16,7 +16,7 @@ import type { Breaker, RetryBudget } from './breaker.js';
 import { callOutcome, errorOfCall, errorOfReply, reportRefusal, requestsFail } from './call-errors.js';
 import { type BrokenExchange, Exchange, type ExchangeListener, type ReplyLimits } from './exchange.js';
 import { addressVariables, type Destination } from './origins.js';
-import type { CallAuth, Receiver, Reply, UpstreamRequest } from './request.js';
+import { type CallAuth, marketOf, type Receiver, type Reply, type UpstreamRequest } from './request.js';
 
 /** Some calls that are made together, under one credential. */
 export interface Calls<T> {
@@ -222,6 +222,8 @@ export class Call<T> implements Waiter, ExchangeListener {
       this.#batch.isAccepted = true;
       deps.acceptedScopes.countCall(scope, false);
     }
+    const market = marketOf(this.#request);
+    if (scope !== undefined && market !== undefined) deps.acceptedScopes.countMarket(scope, market);
     calls.receiver.resolve(this.#index, value);
   }
 

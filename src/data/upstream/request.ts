@@ -44,6 +44,10 @@ export interface NamedRecord {
   readonly member: 'id' | '_id' | 'marketId';
 }
 
+/** The market that a call is about; undefined if its path names none. */
+export const marketOf = ({ record }: Pick<UpstreamRequest, 'record'>): string | undefined =>
+  record?.member === '_id' ? undefined : record?.id;
+
 /** One REST call, as a value: what is sent, to where, and under which policy. Holds no credential. */
 export interface UpstreamRequest {
   /** The endpoint family: its calls of one scope share a circuit breaker, and all of its calls a metric: `events`, `companies`. */

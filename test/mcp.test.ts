@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Redis } from 'ioredis';
@@ -704,6 +705,32 @@ describe('a discovery', () => {
     };
     const least = await heldWith('');
     expect((await heldWith('p'.repeat(5_000))) - least).toBeGreaterThan(14_500);
+  });
+
+  test('holds nothing for a client that leaves before its jobs are followed', async () => {
+    const { startDiscovery } = await calls();
+    sandbox.reset();
+    const release = hold(sandbox, /start/);
+    const leaving = new AbortController();
+    const message = toolCall('startDiscovery', startDiscovery, { _meta: { progressToken: 1 } });
+    const headers = {
+      ...demoHeaders,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    };
+    const body = JSON.stringify(message);
+    const left = fetch(`${gateway.url}/mcp`, { method: 'POST', body, headers, signal: leaving.signal });
+    await until(() => sandbox.calls.count(/start/) > 0);
+    const abandoned = () => counted(gateway.url, 'gateway_requests_total', { transport: 'mcp', outcome: 'ABANDONED' });
+    const written = () => counted(gateway.url, 'gateway_upstream_call_seconds_count', { family: 'discovery' });
+    const [leftBefore, writtenBefore] = [await abandoned(), await written()];
+    leaving.abort();
+    await expect(left).rejects.toThrow();
+    await until(async () => (await abandoned()) > leftBefore);
+    release();
+    await until(async () => (await written()) > writtenBefore);
+    for (let turn = 0; turn < 100; turn += 1) await nextTurn();
+    expect(await counted(gateway.url, 'gateway_held_bytes')).toBe(0);
   });
 
   test('ends when an operator blocks its client', async () => {

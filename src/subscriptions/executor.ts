@@ -133,6 +133,8 @@ export function createExecutor(deps: ExecutorDeps) {
 
     /** Begins a subscription that was checked, and counts its memory. Its feed ends when the signal aborts. @throws RefusedOperation, GatewayError if it cannot begin. */
     async feed(operation: Operation, identity: Identity, signal: AbortSignal): Promise<Feed<unknown>> {
+      // What is held is given back when it aborts.
+      signal.throwIfAborted();
       claims.hold(operation, identity, signal);
       const { document, operationName, variables: variableValues, lastEventId } = operation;
       const { schema, components } = deps;

@@ -1,13 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { makeExecutableSchema } from '@graphql-tools/schema';
-import type { GraphQLSchema } from 'graphql';
+import type { GraphQLObjectType, GraphQLSchema } from 'graphql';
 import { companiesNodes, companiesResolvers } from './domains/companies/resolvers.js';
 import { discoveryNodes, discoveryResolvers } from './domains/discovery/resolvers.js';
 import { eventsNodes, eventsResolvers } from './domains/events/resolvers.js';
 import { exportsNodes, exportsResolvers } from './domains/exports/resolvers.js';
+import type { Market } from './domains/markets/model.js';
 import { marketsNodes, marketsResolvers } from './domains/markets/resolvers.js';
 import { sessionsResolvers } from './domains/sessions/resolvers.js';
 import { watchesResolvers } from './domains/watches/resolvers.js';
+import { namedIfRejected } from './graphql/input.js';
 import { createNodeResolvers } from './graphql/node.js';
 import { scalars } from './graphql/scalars.js';
 
@@ -23,7 +25,8 @@ let schema: GraphQLSchema | undefined;
 
 /** Combines the SDL and the resolvers of all domains into an executable schema. All gateways of a process share it. */
 export function createSchema(): GraphQLSchema {
-  schema ??= makeExecutableSchema({
+  if (schema !== undefined) return schema;
+  schema = makeExecutableSchema({
     typeDefs: readTypeDefs(),
     resolvers: [
       scalars,
@@ -38,5 +41,9 @@ export function createSchema(): GraphQLSchema {
     ],
     resolverValidationOptions: { requireResolversToMatchSchema: 'error' },
   });
+  for (const field of Object.values((schema.getType('Market') as GraphQLObjectType<Market>).getFields())) {
+    const { resolve } = field;
+    if (resolve) field.resolve = (market, ...given) => namedIfRejected(market.argument, resolve(market, ...given));
+  }
   return schema;
 }

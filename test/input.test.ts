@@ -444,7 +444,9 @@ describe('the argument of an error that the service answers with', () => {
   const refusing = fakeWire(({ url }) =>
     url.pathname.endsWith('/events') && url.searchParams.get('pageSize') === '1'
       ? eventPage([{ _id: 'e', title: 'A plant burns', references: [{ _id: 'o', title: 'News' }] }])
-      : { status: 400, body: {} },
+      : url.pathname.endsWith('/start')
+        ? { status: 409, body: {} }
+        : { status: 400, body: {} },
   );
   const id = JSON.stringify(nodeId('Observation', ['o']));
   const job = JSON.stringify(nodeId('Job', ['1', 'DISCOVERY', '2']));
@@ -472,6 +474,13 @@ describe('the argument of an error that the service answers with', () => {
     ['{ market(id: 1) { name } }', 'id'],
     ['{ market(id: 1) { jobs { id } } }', 'id'],
     ['{ market(id: 1) { companies { totalCount } } }', 'id'],
+    ['{ markets(ids: [1]) { name } }', 'ids.0'],
+    ['{ markets(ids: [1]) { company(domain: "a.example") { name } } }', 'ids.0'],
+    [`{ node(nodeId: ${JSON.stringify(nodeId('Market', ['1']))}) { ... on Market { esg } } }`, undefined],
+    [
+      'mutation { startDiscovery(input: { marketId: 1, searchCriteria: {} }) { ... on RunningDiscovery { market { name } } } }',
+      undefined,
+    ],
     [`mutation { exportMarketCsv(input: { ${everything} }) { downloadLink } }`, 'input.marketId'],
     [`mutation { exportMarketToEndpoint(input: { ${everything}, endpoint: "crm" }) { __typename } }`, 'input.marketId'],
     ['mutation { publishMarket(input: { marketId: 1 }) { marketId } }', 'input'],

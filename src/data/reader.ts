@@ -39,7 +39,7 @@ export interface ServiceEndpoint
 }
 
 /** What most endpoints have: they read something of the market that their path names. */
-export const ofMarket = { address: 'base', method: 'GET', argument: 'id', idMember: 'marketId' } as const;
+export const ofMarket = { address: 'base', method: 'GET', idMember: 'marketId' } as const;
 
 /**
  * How long responses are cached. While the service fails, an expired one is served for ten times its lifetime.

@@ -18,7 +18,7 @@ import {
 } from 'graphql';
 import { BadUserInput, UpstreamBadInput } from '../errors.js';
 import { distinctDomains, domainKey } from '../lib/domain.js';
-import { type MaybePromise, oncePerValue } from '../lib/run.js';
+import { oncePerValue } from '../lib/run.js';
 import { boundedList, type ListCoordinate } from './list-bounds.js';
 
 /** The most items of one page, here and in the service (docs/upstream-api.md: GET events). */
@@ -147,13 +147,11 @@ export const selectsField = ({ operation, fragments }: GraphQLResolveInfo, field
   namesIn(operation).has(field) || Object.values(fragments).some(definition => namesIn(definition).has(field));
 
 /** Names the argument whose value the service rejects in a read that several fields share, each with an argument of its own, or none. */
-export async function namedIfRejected<T>(argument: string, read: MaybePromise<T>): Promise<T> {
-  try {
-    return await read;
-  } catch (error) {
-    if (error instanceof UpstreamBadInput) throw new UpstreamBadInput(error.message, error.upstream, argument);
-    throw error;
-  }
+export function namedIfRejected<R>(argument: string | undefined, read: R): R {
+  if (!(read instanceof Promise)) return read;
+  return read.catch(error => {
+    throw error instanceof UpstreamBadInput ? new UpstreamBadInput(error.message, error.upstream, argument) : error;
+  }) as R;
 }
 
 /** Names the arguments of errors within `input`. */

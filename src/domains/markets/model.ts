@@ -54,4 +54,6 @@ export const suggestions = z
 /** The source object of the `Market` resolvers: only the identifier. Each field reads what it needs. */
 export interface Market {
   readonly id: string;
+  /** Of the query that returns it: in which the client has named it. */
+  readonly argument?: string;
 }

@@ -12,10 +12,13 @@ const recordOf = ({ id }: Market, { loaders }: Context) => loaders.markets.recor
 
 export const marketsResolvers: Resolvers = {
   Query: {
-    market: (_, { id }) => ({ id: marketId(id) }),
+    market: (_, { id }) => ({ id: marketId(id), argument: 'id' }),
     markets: (_, { ids }) =>
       // Each in a promise, so that an invalid identifier is an error of its own.
-      boundedList('Query.markets(ids:)', ids, 'ids').map(async (id, index) => ({ id: marketId(id, `ids.${index}`) })),
+      boundedList('Query.markets(ids:)', ids, 'ids').map(async (id, index) => {
+        const argument = `ids.${index}`;
+        return { id: marketId(id, argument), argument };
+      }),
     suggestMarkets: (_, { keyword }, { loaders }) =>
       andThen(loaders.markets.suggestions(plainText(keyword, 'keyword')), listed),
   },

@@ -1396,6 +1396,39 @@ describe('an export that gets no answer', () => {
   });
 });
 
+test.each([
+  ['HTTP', 'OverHttp'],
+  ['a WebSocket', 'OverWebSocket'],
+  // A name becomes known with its first success.
+  ['HTTP, whose client leaves', 'other'],
+])('the time that an endpoint takes is none of the operation, over %s', async (transport, operation) => {
+  const measured = (what: string) => counted(gateway.url, `gateway_request_seconds_${what}`, { operation });
+  const [countBefore, sumBefore] = [await measured('count'), await measured('sum')];
+  let calledAt = 0;
+  let answerCall = () => {};
+  await startRegistered((response, ...rest) => {
+    calledAt = performance.now();
+    answerCall = () => thanks(response, ...rest);
+  });
+  const name = operation === 'other' ? 'Abandoned' : operation;
+  const request = { query: exportMutation.replace('mutation', `mutation ${name}`), variables: { input: order() } };
+  const leaving = new AbortController();
+  const headers = { ...admin, 'content-type': 'application/json' };
+  const init = { method: 'POST', headers, body: JSON.stringify(request), signal: leaving.signal };
+  const startedAt = performance.now();
+  const ended =
+    transport === 'a WebSocket'
+      ? overWebsocket(gateway.url, request, { params: admin }).ended
+      : fetch(`${gateway.url}/graphql`, init).catch(() => {});
+  await until(() => calledAt > 0 && performance.now() - calledAt > 1_000);
+  if (operation === 'other') leaving.abort();
+  else answerCall();
+  await ended;
+  await until(async () => (await measured('count')) > countBefore);
+  if (operation === 'other') answerCall();
+  expect((await measured('sum')) - sumBefore).toBeLessThanOrEqual((calledAt - startedAt) / 1_000);
+});
+
 describe('an export to an internal address', () => {
   beforeEach(alone);
   test('is refused before a byte is sent, even if the endpoint was registered while it was allowed', async () => {

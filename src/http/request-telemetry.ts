@@ -114,20 +114,21 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     const { statusCode: status } = response;
     const endedAt = performance.now();
     const milliseconds = endedAt - startedAt;
+    const executedMs = (operation.executedAt ?? endedAt) - startedAt;
     const transport = operation.transport ?? transports.get(path);
     // A subscription is answered once it has begun.
     const isAnswered = operation.type === 'subscription' ? response.headersSent : response.writableFinished;
     const isAbandoned = transport !== undefined && !isAnswered;
     operation.outcome = isAbandoned ? 'ABANDONED' : outcomeOf(operation, status);
     if (transport !== undefined && (operation.name !== undefined || operation.outcome !== 'ok')) {
-      count(operation, transport, transport === 'http' ? milliseconds : undefined);
+      count(operation, transport, transport === 'http' ? executedMs : undefined);
     }
     if (span !== undefined) {
       const place = { route: path, clientAddress: state.address, proxyHeaders };
       const attributes = requestAttributes(request, response, place);
       span.end(`${method} ${path}`, attributes, status >= 500 ? String(status) : undefined);
     }
-    if (transport !== undefined) reportSlow(operation, (operation.executedAt ?? endedAt) - startedAt, state);
+    if (transport !== undefined) reportSlow(operation, executedMs, state);
     // Probes come all the time.
     if (!log.isLevelEnabled('info') || monitoringPaths.has(path)) return;
     const place = { method, path: loggedPathOf(url), ...logged(state), status };

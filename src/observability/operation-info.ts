@@ -73,7 +73,7 @@ export interface OperationInfo {
   deprecated?: readonly string[] | undefined;
   /** What the client names its document by, where it sends no text. */
   documentId?: string | undefined;
-  /** When it was executed, in milliseconds of `performance.now()`, where its response goes on for longer. */
+  /** When it was executed, in milliseconds of `performance.now()`, where its response goes on for longer, or waits for an endpoint of a team. */
   executedAt?: number;
   /** Set where the response is a stream that another transport than that of its path carries. */
   transport?: Transport;

@@ -42,7 +42,7 @@ export class RunningOperation implements Listener {
   #waitingBytes = 0;
   /** The end of the subscription, which comes after what waits. */
   #end: { readonly errors: string | undefined } | undefined;
-  #executedAt: number | undefined;
+  #startedAt: number | undefined;
   /** Counts what the client has sent for it, and its document; once it listens, itself and what waits: what it listens to is counted for all listeners. */
   readonly #claim: Claim;
   #onRoom: (() => void) | undefined;
@@ -136,7 +136,7 @@ export class RunningOperation implements Listener {
     const claim = budget.claim(this.caller.identity);
     const stopping = new AbortController();
     this.onStop = () => stopping.abort(new Abandoned('The client has gone'));
-    this.#executedAt = performance.now();
+    this.#startedAt = performance.now();
     try {
       const answer = await executor.single(operation, this.caller, stopping.signal, claim);
       await this.#host.buffer.room();
@@ -186,7 +186,8 @@ export class RunningOperation implements Listener {
     this.#onRoom?.();
     this.onStop?.();
     if (!this.isSingle) this.#subscriptions.deps.telemetry.listeners(this.#host.transport, -1);
-    this.#host.onEnd?.(this, this.#executedAt === undefined ? undefined : performance.now() - this.#executedAt);
+    const { executedAt = performance.now() } = this.caller.info;
+    this.#host.onEnd?.(this, this.#startedAt === undefined ? undefined : executedAt - this.#startedAt);
   }
 
   #clear(): void {

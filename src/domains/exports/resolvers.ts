@@ -164,7 +164,7 @@ const endpointBy = async (wanted: string, context: Context) =>
 
 const requestedBy = ({ credential, metadata }: Context) => ({
   by: memberName(credential),
-  span: metadata.operation.span,
+  operation: metadata.operation,
 });
 
 const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string | null }) =>

@@ -7,7 +7,7 @@ import { Conflict, UpstreamUnavailable } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import type { MaybePromise } from '../../lib/run.js';
 import { iso } from '../../lib/time.js';
-import type { Span } from '../../observability/operation-info.js';
+import type { OperationInfo } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { AddressGuard } from './address-guard.js';
 import {
@@ -41,11 +41,11 @@ import {
 } from './team-state.js';
 import type { TeamStore } from './team-store.js';
 
-/** An export to start: what is recorded of it, its user, and the span of the operation, below which its attempts are. */
+/** An export to start: what is recorded of it, its user, and the operation. */
 type ExportOrder = Pick<
   ExportRecord,
   'endpoint' | 'marketId' | 'by' | 'idempotencyKey' | 'inputDigest' | 'retryOf' | 'repeatable'
-> & { readonly user: ExportUser; readonly span: Span | undefined };
+> & { readonly user: ExportUser; readonly operation: Pick<OperationInfo, 'span' | 'executedAt'> };
 
 export interface Payload {
   readonly body: string;
@@ -117,7 +117,7 @@ export class Sender {
    */
   async retry(
     team: TeamKey,
-    { exportId, ...request }: Pick<ExportOrder, 'by' | 'idempotencyKey' | 'span'> & { readonly exportId: string },
+    { exportId, ...request }: Pick<ExportOrder, 'by' | 'idempotencyKey' | 'operation'> & { readonly exportId: string },
     prepare: (marketId: string, companies: unknown) => Promise<Payload>,
   ): Promise<ExportRecord> {
     const repeat = { ...request, inputDigest: digestOf(['retry', exportId]), retryOf: exportId };
@@ -190,7 +190,7 @@ export class Sender {
   async #start(
     team: TeamKey,
     state: TeamState,
-    { user, span: parent, ...recorded }: ExportOrder,
+    { user, operation, ...recorded }: ExportOrder,
     prepare: () => MaybePromise<Payload>,
   ): Promise<ExportRecord> {
     const { store, telemetry } = this.#deps;
@@ -216,7 +216,8 @@ export class Sender {
       if (record.outcome === endpointChanged) telemetry.exported('FAILED');
       return record;
     }
-    const call = { url, body, id: record.id, startsAt, parent };
+    operation.executedAt ??= performance.now();
+    const call = { url, body, id: record.id, startsAt, parent: operation.span };
     const delivery = this.#run(team, record, call, first, opened);
     this.#running.add(delivery);
     return delivery.finally(() => this.#running.delete(delivery));

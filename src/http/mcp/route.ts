@@ -151,7 +151,7 @@ function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch) 
       return failure(tool, JSON.parse(errors));
     } finally {
       if (signal.aborted) info.outcome = 'ABANDONED';
-      info.executedAt = performance.now();
+      info.executedAt ??= performance.now();
       claim.release();
     }
   }

@@ -119,7 +119,8 @@ export async function createComponents({ config, log, teams, telemetry, tracing,
         ? watchedEvents(components, subject.query, after, credential)
         : watchedJob(components, subject.marketId, subject.phase, after),
     prepare: (...endpoint) => exports.sender.prepare(...endpoint),
-    report: error => log.warn({ err: error }, 'A watch ended before its lease'),
+    report: (error, watch) =>
+      log.warn({ err: error, watch: watch?.id, endpoint: watch?.endpointName }, 'A watch ended before its lease'),
   });
   const components: Components = {
     upstream,

@@ -22,6 +22,7 @@ import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { takeAttemptTimers } from './support/attempt-timers.js';
 import { cleanups } from './support/cleanups.js';
 import { signedIn, startGateway, type TestGateway } from './support/gateway.js';
+import { takeLog } from './support/log.js';
 import { counted } from './support/metrics.js';
 import { type RedisServer, startRedis } from './support/redis.js';
 import { overSse } from './support/streams.js';
@@ -852,6 +853,68 @@ test('a watch waits while its gateway knows no secret that signed the endpoint: 
   await until(async () => (await malformed()) > before);
   await client.hset(key, signed);
   await until(() => titles(receiver.taken).includes('Unsigned'));
+});
+
+test('the log names each watch that ends before its lease, its endpoint, and why', async () => {
+  const log = takeLog();
+  const lone = await startRedis();
+  cleanups.push(() => lone.stop());
+  const [{ email = '', password = '' } = {}] = sandbox.demo.users;
+  const keys = [hashOfKey(admin['x-api-key'])];
+  await writeFile(
+    join(folder, 'logged.json'),
+    JSON.stringify([{ name: 'T', emails: [email], keys, admins: [email, ...keys] }]),
+  );
+  const own = await startGateway({
+    sandbox,
+    redisUrl: lone.url,
+    env: { ...env, TEAMS_FILE: join(folder, 'logged.json'), LOG_LEVEL: 'warn' },
+    seams: { log },
+  });
+  cleanups.push(() => own.close());
+  const session = await signedIn(own, { email, password });
+  await register(own, 'hook');
+  await register(own, 'short');
+  const beginBy = async (headers: Record<string, string>, endpoint: string) => {
+    const { data } = await own.query(begin, { input: { endpoint, filter: filter() } }, headers);
+    const { id } = data.watchEvents.watch;
+    await until(async () => (await watches(own, headers)).find((each: { id: string }) => each.id === id)?.cursor);
+    return id;
+  };
+  const ended = () =>
+    log.lines.map(line => JSON.parse(line)).filter(({ msg }) => msg === 'A watch ended before its lease');
+  const logged = async (id: string, endpoint: string, reason: RegExp) => {
+    await until(() => ended().length > 0);
+    expect(ended()).toMatchObject([{ watch: id, endpoint, err: { message: expect.stringMatching(reason) } }]);
+    log.lines.splice(0);
+  };
+
+  const deleted = await beginBy(admin, 'short');
+  await own.query(remove('short'), {}, admin);
+  sandbox.publishEvent({ title: 'Unsent' });
+  await logged(deleted, 'short', /no endpoint/);
+
+  const signedOut = await beginBy(session, 'hook');
+  await own.query('mutation { signOut { viewer { email } } }', {}, session);
+  await logged(signedOut, 'hook', /session has ended/);
+
+  const blocked = await beginBy(admin, 'hook');
+  const client = new Redis(lone.url);
+  cleanups.push(() => client.disconnect());
+  const block = { requestsPerMinute: 0, until: timeNow() + 60_000, reason: 'Leaked' };
+  await client.hset('mig:clients', `key:${hashOfKey(admin['x-api-key'])}`, JSON.stringify(block));
+  await logged(blocked, 'hook', /operator has blocked/);
+  await client.del('mig:clients');
+  await until(async () => fault(await own.query('{ viewer { team } }', {}, admin)) === undefined);
+
+  const revoked = await beginBy(admin, 'hook');
+  sandbox.revoke(admin['x-api-key']);
+  await logged(revoked, 'hook', /does not accept/);
+  sandbox.reset();
+
+  const stopped = await beginBy(admin, 'hook');
+  await own.query(stop, { input: { watch: stopped } }, admin);
+  expect(ended()).toEqual([]);
 });
 
 test('a watch ends once an operator has blocked its client in the fleet', async () => {

@@ -18,8 +18,9 @@ export interface Watch {
   readonly team: string;
   readonly owner: string;
   readonly credential: Credential;
-  /** The registration of the endpoint that it was made for. */
+  /** The registration of the endpoint that it was made for, and its name. */
   readonly endpoint: string;
+  readonly endpointName: string;
   readonly subject: Subject;
   /** Made at the beginning, and by each renewal. */
   readonly lease: string;

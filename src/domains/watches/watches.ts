@@ -47,8 +47,8 @@ interface WatchesDeps {
     by: 'name' | 'registration',
     credential: Credential,
   ) => Promise<{ readonly registration: string; readonly send: Send }>;
-  /** Reports why a watch ended before its lease. */
-  readonly report: (error: unknown) => void;
+  /** Reports why a watch ended before its lease, unless its client stopped it. @param watch undefined if its store failed. */
+  readonly report: (error: unknown, watch?: Watch) => void;
 }
 
 interface Running {
@@ -102,7 +102,7 @@ export class Watches {
     const { registration: endpoint } = await prepare(key, name, 'name', client.credential);
     const id = randomUUID();
     const state = { begunIn: this.#process, cursor: after, pending: null, latest: null, lastDelivery: null };
-    const watch = { id, ...client, endpoint, subject, ...leased(), ...state };
+    const watch = { id, ...client, endpoint, endpointName: name, subject, ...leased(), ...state };
     try {
       await this.#put(watch);
       // Counted with the new one, so that two at once cannot exceed the limit.
@@ -152,7 +152,7 @@ export class Watches {
   /** Ends all watches of a client that has signed out. Never rejects: they end with their leases at the latest. */
   async endOf(credential: Credential): Promise<void> {
     const removed = this.#ownedBy(credential).then(watches =>
-      Promise.all(watches.map(({ id }) => this.#deps.store.remove(id))),
+      Promise.all(watches.map(watch => this.#end(watch, sessionEnded()))),
     );
     await removed.then(() => this.#look(), this.#deps.report);
   }
@@ -185,7 +185,7 @@ export class Watches {
     const isStored = await store.put(watch, lease);
     if (!(await hasEnded(watch.credential))) return isStored;
     await store.remove(watch.id);
-    throw new Unauthenticated('The session has ended; sign in again');
+    throw sessionEnded();
   }
 
   async #ownedBy(credential: Credential): Promise<readonly Watch[]> {
@@ -231,6 +231,12 @@ export class Watches {
     return this.#isBlocked({ credential, scope: this.#deps.scopeOf(credential) });
   }
 
+  /** Ends a watch before its lease. */
+  #end(watch: Watch, reason: Error): Promise<void> {
+    this.#deps.report(reason, watch);
+    return this.#deps.store.remove(watch.id);
+  }
+
   #leave(id: string): void {
     this.#running.get(id)?.controller.abort();
   }
@@ -244,7 +250,8 @@ export class Watches {
     // Another gateway may know the secret that opens it.
     if (watch === undefined) return store.release(id);
     // Nothing more is read for it.
-    if (this.#blocks(watch) || (await hasEnded(watch.credential))) return store.remove(id);
+    if (this.#blocks(watch)) return this.#end(watch, blocked());
+    if (await hasEnded(watch.credential)) return this.#end(watch, sessionEnded());
     const controller = new AbortController();
     const before = this.#running.get(id)?.ended;
     const atEnd = setTimeout(() => controller.abort(), watch.until - timeNow()).unref();
@@ -252,7 +259,7 @@ export class Watches {
       // A call that is on its way ends first.
       await before;
       await this.#run(watch, controller).catch(error => {
-        if (!controller.signal.aborted) this.#deps.report(error);
+        if (!controller.signal.aborted) this.#deps.report(error, watch);
       });
       clearTimeout(atEnd);
       const isOver = !controller.signal.aborted;
@@ -324,7 +331,7 @@ export class Watches {
     const key = this.#teamNow(watch);
     try {
       const { send } = await this.#deps.prepare(key, watch.endpoint, 'registration', watch.credential);
-      if (await this.#deps.hasEnded(watch.credential)) throw new Unauthenticated('The session has ended');
+      if (await this.#deps.hasEnded(watch.credential)) throw sessionEnded();
       // That may have taken long.
       this.#teamNow(watch);
       signal.throwIfAborted();
@@ -344,10 +351,13 @@ export class Watches {
     // The process may have been paused.
     if (shortHash(key) !== watch.team || watch.until <= timeNow())
       throw new Forbidden('The client has left its team, or the lease has ended');
-    if (this.#blocks(watch)) throw new Forbidden('An operator has blocked the client');
+    if (this.#blocks(watch)) throw blocked();
     return key;
   }
 }
+
+const sessionEnded = () => new Unauthenticated('The session has ended; sign in again');
+const blocked = () => new Forbidden('An operator has blocked the client');
 
 const ownerIndex = (credential: Credential) => shortHash(ownerOf(credential));
 

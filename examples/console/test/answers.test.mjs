@@ -763,6 +763,19 @@ check('a late answer leads nobody back to its screen, and leaves what was done m
   assert.equal(new URL(page.url()).pathname, '/');
 });
 
+check('criteria that are edited while a discovery starts stay, and its jobs are shown beside them', async t => {
+  await openDiscover();
+  await askButton().click();
+  await page.getByLabel('Number of the market that gets the companies').fill('5');
+  const release = await clickAndHold(t, 'StartDiscovery', page.getByRole('button', { name: 'Start the discovery' }));
+  const name = page.getByLabel('Name of the market');
+  await name.fill('Mine');
+  await release();
+  await page.getByRole('region', { name: 'Discovery' }).waitFor();
+  assert.equal(await name.inputValue(), 'Mine');
+  await page.getByRole('button', { name: 'Start over' }).click();
+});
+
 check('what a user has asked is not there for the next one in the same tab', async t => {
   await openDiscover();
   const release = await clickAndHold(t, 'CreateCriteria', askButton());
@@ -815,6 +828,7 @@ check('the status of a job that has ended is shown, and of a publication that ha
   changeData(({ jobProgress }) => jobProgress && { jobProgress: { ...jobProgress, finished: true, jobs: [job] } });
   await page.goto(`${on.origin}/discover?market=5`);
   await page.getByText('Failed · 0 s').waitFor();
+  assert.equal(await page.getByRole('progressbar', { name: 'Read websites' }).count(), 0);
   await answer(t, 'Market', ({ data: { market } }) => ({
     data: { market: { ...market, companyCount: 48, reviewStatus: 'REVIEWING' } },
   }));

@@ -59,9 +59,10 @@ export function Discover() {
     setCriteria(data.createSearchCriteria.searchCriteria);
     if (isHere()) await navigate({ search: { market }, replace: true });
   };
+  const shown = steps;
   // A discovery that is running already is what the user wants to see.
   const follow = (started: Started) => {
-    setCriteria(undefined);
+    if (shown === steps) setCriteria(undefined);
     setStarted(started);
     return isHere() && navigate({ search: { market: Number(started.marketId) } });
   };
@@ -101,7 +102,9 @@ export function Discover() {
         </div>
       </Form>
       {criteria && <Criteria criteria={criteria} market={market} change={setCriteria} onStarted={follow} />}
-      {market && !criteria && <Discovery key={market} id={String(market)} started={started} />}
+      {market && (!criteria || started?.marketId === String(market)) && (
+        <Discovery key={market} id={String(market)} started={started} />
+      )}
     </div>
   );
 }

@@ -24,6 +24,9 @@ const TASKS: Readonly<Record<string, string>> = {
   web_traffic: 'Measure web traffic',
 };
 
+/** The service documents no status of a job that has ended. */
+const FAILED = /fail|error|cancel|abort|timeout/i;
+
 /** The jobs of a market, as they proceed. `onFinished` is called when all of them have ended. @param isBeginning new ones are to be followed afterwards. */
 export function useJobs(marketId: string, phase: JobPhase, onFinished: () => void, isBeginning = false) {
   const { data, error } = useSubscription(JobProgressDocument, {
@@ -56,7 +59,11 @@ export function Jobs({ state, isRunning, error }: ReturnType<typeof useJobs>) {
           return (
             <li key={nodeId}>
               <span>{task}</span>
-              <progress aria-label={task} value={completion ?? undefined} />
+              {endTime && FAILED.test(status ?? '') ? (
+                <span />
+              ) : (
+                <progress aria-label={task} value={completion ?? undefined} />
+              )}
               <small>
                 {endTime && status ? words(status) : share}
                 {startTime && ` · ${formatSpan((endTime ? Date.parse(endTime) : now) - Date.parse(startTime))}`}

@@ -958,3 +958,31 @@ test('eight listeners of a credential catch up at a time, the next begins when o
   // The signal is that of the whole subscription, which catches up again and again.
   expect(getEventListeners(signal, 'abort')).toHaveLength(0);
 });
+
+test('an update that cannot be read is skipped, counted as drift, and sent once the service has mended it', async () => {
+  const at = () => new Date().toISOString();
+  let events: object[] = [];
+  const { wire } = fakeWire(({ url }) => {
+    const { currentPage, pageSize } = eventMeta(url, events.length);
+    return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), events.length);
+  });
+  const gateway = forTest(await startGateway({ wire, env }));
+  const heard = [overSse, overWebsocket].map(through => through(gateway.url, { query }));
+  open.push(...heard);
+  await until(() => heard.every(({ results }) => results.length === 1));
+  const good = (id: string) => ({ _id: id, title: id, lastUpdated: at() });
+  const bad = good('mended');
+  const untimed = good('timed');
+  events = [{ ...bad, _id: 7 }, null as unknown as object, { ...untimed, lastUpdated: 'today' }, good('first')];
+  await until(() => heard.every(each => titlesIn(each).length === 1));
+  events = [...events, good('second')];
+  await until(() => heard.every(each => titlesIn(each).length === 2));
+  expect(await counted(gateway.url, 'gateway_upstream_drift_total', { field: 'Event._id' })).toBeGreaterThan(0);
+  events = [bad, untimed, ...events.slice(3)];
+  await until(() => heard.every(each => titlesIn(each).length === 4));
+  for (const each of heard) {
+    expect(titlesIn(each).slice(0, 2)).toEqual(['first', 'second']);
+    expect(titlesIn(each).slice(2).sort()).toEqual(['mended', 'timed']);
+    expect(each.results.some(({ errors }) => errors)).toBe(false);
+  }
+});

@@ -99,7 +99,7 @@ afterAll(async () => {
 });
 
 const send = (query: string, variables?: Record<string, unknown>): Promise<GraphqlAnswer> =>
-  ask(`${gateway.url}/graphql`, query, variables, { 'x-api-key': 'key' });
+  ask(`${gateway.url}/graphql`, query, variables, { 'x-api-key': 'key', 'graphql-cost': '1' });
 
 /** The longest block during some work. A slow or shared core makes it longer, and a fixed task after it by as much. */
 async function blockOf(work: () => Promise<unknown>): Promise<number> {
@@ -121,6 +121,9 @@ async function minBlock(query: string, variables?: Record<string, unknown>) {
     least = Math.min(least, block);
   }
   if (answer === undefined) throw new Error('No request was sent');
+  const { estimated, upstreamCalls } = answer.extensions?.cost ?? { estimated: 0, upstreamCalls: 0 };
+  if (upstreamCalls > estimated)
+    throw new Error(`${upstreamCalls} calls, estimated ${estimated}: ${query.slice(0, 300)}`);
   return { least, answer };
 }
 
@@ -142,6 +145,44 @@ const itemOf: Readonly<Record<string, (index: number) => unknown>> = {
 };
 const itemsOf = (coordinate: string, count: number) =>
   numbered(count, index => itemOf[coordinate]?.(index) ?? `other-${index}.example`);
+
+/** The most characters that the texts of a list may have. */
+const longest: Readonly<Record<string, number>> = {
+  'CompanyFilter.domains': 1_000,
+  'CompanyFilter.operatesIn': 100,
+  'CompanyFilter.naics': 10,
+  'CompanyFilter.dunsNumbers': 20,
+  'CompanySelection.domains': 253,
+  'ReviewTarget.domains': 253,
+  'EventFilter.affectedDatapoints': 255,
+  'EventFilter.alertTypes': 255,
+  'EventFilter.impactedEntities': 255,
+  'Query.nodes(nodeIds:)': 4_000,
+  'Query.observations(ids:)': 256,
+  'SearchCriteriaInput.seedDomains': 10_000,
+  'SearchKeywordsInput.features': 10_000,
+  'SearchKeywordsInput.irrelevant': 10_000,
+  'SearchKeywordsInput.synonyms': 10_000,
+  'SearchKeywordsInput.user': 10_000,
+};
+/** Marks of two classes in turns have to be sorted to be normalized. */
+const fillings = { ASCII: 'm', CJK: '\u754c', 'combining marks': '\u0301\u0316' };
+type Filling = keyof typeof fillings;
+/** Of a request, which must be below a megabyte. */
+const maxListBytes = 950_000;
+
+/** As many of the longest texts as a list, and a request, may have: distinct, and domains where their labels may be so long. */
+function longItems(coordinate: string, filling: Filling, count: number): readonly string[] {
+  const length = longest[coordinate] ?? 0;
+  const text = (index: number) => {
+    const filled = `${index}`.padEnd(length, fillings[filling]);
+    return coordinate.endsWith('omains')
+      ? `${filled.replaceAll(/.{50}(?=.{15})/gu, '$&.').slice(0, length - 8)}.example`
+      : filled;
+  };
+  const bytes = Buffer.byteLength(JSON.stringify(text(0))) + 8;
+  return numbered(Math.min(count, Math.floor(maxListBytes / bytes)), text);
+}
 
 /** An operation that passes one list to many aliases of its field. */
 function aliased({ operation, above, field, type }: ListArgument, aliases: number): string {
@@ -168,6 +209,27 @@ test.each(lists.map(list => [`${list.coordinate} at ${[list.parent, ...list.abov
     }
   },
 );
+
+/** Each in the first place that takes it. */
+const withTexts = lists.filter(
+  ({ coordinate }, index) =>
+    longest[coordinate] !== undefined && lists.findIndex(each => each.coordinate === coordinate) === index,
+);
+
+test.each(
+  withTexts.flatMap(list =>
+    (Object.keys(fillings) as Filling[]).map(filling => [list.coordinate, filling, list] as const),
+  ),
+)('the longest texts for %s, of %s, do not block the event loop', async (coordinate, filling, list) => {
+  const values = longItems(coordinate, filling, listBounds[coordinate as keyof typeof listBounds]);
+  for (const aliases of [1, 9, 98]) await expectShort(aliased(list, aliases), { list: values });
+  // As many as the values of one operation allow.
+  for (const share of [2, 10, 100]) {
+    const some = values.slice(0, Math.max(1, values.length / share));
+    await expectShort(aliased(list, 1), { list: some });
+    await expectShort(aliased(list, share), { list: some });
+  }
+});
 
 const company = `domain name description overallMomentum contactNumber contactEmail actualRevenue naics { code name level isPrimary }
   operatesIn dunsNumbers attributes`;
@@ -377,7 +439,10 @@ test('no random request blocks the event loop', async () => {
     const most = listBounds[list.coordinate as keyof typeof listBounds];
     const length = 1 + draw.below(most);
     if (draw.chance(0.5) || list.above.length === 0) {
-      await expectShort(aliased(list, count), { list: itemsOf(list.coordinate, length) });
+      const isLong = longest[list.coordinate] !== undefined && draw.chance(0.5);
+      const filling = draw.pick(Object.keys(fillings) as Filling[]);
+      const items = isLong ? longItems(list.coordinate, filling, length) : itemsOf(list.coordinate, length);
+      await expectShort(aliased(list, draw.pick([1, count])), { list: items });
       return;
     }
     // The list as a literal in a fragment that is spread many times.

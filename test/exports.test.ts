@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import { createSealer } from '../src/auth/seal.js';
@@ -39,22 +39,22 @@ const stranger = key('no-markets');
 const ben = { email: 'ben@team.example', password: 'sandbox-ben' };
 const hashOf = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 
+const crm = 'crm';
 let companies: readonly Company[];
 let folder: string;
 let gateway: TestGateway;
-let crm: string;
-let tests = 0;
 
 const sandbox = forSuite(await startSandbox());
-/** What most tests share, under endpoint names of their own: a folder, and the gateway over it. */
-let shared = await freshPlace(lastCleanups);
+/** What most tests share: a folder, and two gateways over it. */
+const shared = await freshPlace(lastCleanups);
+const other = await gatewayWith({}, {}, lastCleanups);
 
-beforeEach(() => {
+/** No test finds an endpoint or an export of an earlier one. */
+beforeEach(async () => {
   sandbox.reset();
   ({ folder, gateway } = shared);
-  crm = `crm ${++tests}`;
+  await rm(join(folder, 'data', 'exports.json'), { recursive: true, force: true });
 });
-afterEach(() => shared.gateway.query(deleteMutation, { name: crm }, admin));
 
 async function freshPlace(cleaning: (() => unknown)[]) {
   folder = await mkdtemp(join(tmpdir(), 'exports-'));
@@ -65,14 +65,8 @@ async function freshPlace(cleaning: (() => unknown)[]) {
   return { folder, gateway };
 }
 
-/** Called in a `describe`: its tests share a store without the exports of earlier tests, all of which each change of the store reads and writes. */
-const shareAnotherPlace = () =>
-  beforeAll(async () => {
-    shared = await freshPlace(lastCleanups);
-  });
-
-/** For tests that look at all that a team has. */
-const alone = () => freshPlace(cleanups);
+/** For tests of what is cached or counted, and of what ends a gateway. */
+const afresh = () => freshPlace(cleanups);
 
 function teams() {
   const { name, keys, emails } = sandbox.demo.team;
@@ -198,7 +192,6 @@ describe('registered endpoints', () => {
     (await on.query('{ exportEndpoints { name url description headerNames } }', {}, headers)).data.exportEndpoints;
 
   test('are listed by name for all members of the team', async () => {
-    await alone();
     const one = await register('https://crm.example/hook?user={user.email}', {
       name: 'the crm',
       headers: [{ name: 'X-Token', value: 'very secret' }],
@@ -224,7 +217,6 @@ describe('registered endpoints', () => {
   });
 
   test('are registered, changed and deleted only by an admin of the team', async () => {
-    await alone();
     const asBen = await signedIn(gateway, ben);
     for (const headers of [member, asBen, stranger]) {
       expect(fault(await update({ description: 'Mine' }, headers))).toBe('FORBIDDEN');
@@ -237,7 +229,6 @@ describe('registered endpoints', () => {
   });
 
   test('are listed in the order of a dictionary', async () => {
-    await alone();
     for (const name of ['Zebra', 'École', 'acme'])
       expect(fault(await register('https://crm.example/', { name }))).toBeUndefined();
     expect((await list(admin)).map(({ name }: { name: string }) => name)).toEqual(['acme', 'École', 'Zebra']);
@@ -255,7 +246,6 @@ describe('registered endpoints', () => {
   });
 
   test('belong to the team of one API key if there is no teams file; signed-in users then have no team', async () => {
-    await alone();
     gateway = await gatewayWith({ TEAMS_FILE: '' });
     // The service accepts this key, but not for events.
     expect(fault(await register('https://crm.example/', {}, member))).toBeUndefined();
@@ -268,7 +258,6 @@ describe('registered endpoints', () => {
   });
 
   test('belong to no key that the service does not accept', async () => {
-    await alone();
     gateway = await gatewayWith({ TEAMS_FILE: '' });
     expect(fault(await register('https://crm.example/', {}, key('made-up')))).toBe('UNAUTHENTICATED');
     expect(await list(key('made-up'))).toHaveLength(0);
@@ -396,7 +385,6 @@ describe('registered endpoints', () => {
       ]);
     }
     expect(fault(await register('https://crm.example/', { name: `\u200d${crm}` }))).toBeUndefined();
-    await gateway.query(deleteMutation, { name: `\u200d${crm}` }, admin);
   });
 
   test('have names without blanks at their ends, and are found with them', async () => {
@@ -463,7 +451,6 @@ describe('registered endpoints', () => {
   });
 
   test('decrypt headers after a rotation of the secret, and report if no secret fits', async () => {
-    await alone();
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url, { headers: [{ name: 'X-Token', value: 'very secret' }] });
     const [old, fresh] = ['x'.repeat(32), 'y'.repeat(32)];
@@ -480,7 +467,6 @@ describe('registered endpoints', () => {
   });
 
   test('decrypt headers only for their own endpoint', async () => {
-    await alone();
     const [theirs, other] = [await startEndpoint(thanks), await startEndpoint(thanks)];
     await register(theirs.url, { headers: [{ name: 'X-Token', value: 'very secret' }] });
     const file = join(folder, 'data', 'exports.json');
@@ -490,7 +476,6 @@ describe('registered endpoints', () => {
   });
 
   test('are not left out of a call because their seal is missing', async () => {
-    await alone();
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url, { headers: [{ name: 'X-Token', value: 'very secret' }] });
     await rewrite(({ endpoints: [known], ...state }) => ({ ...state, endpoints: [{ ...known, sealedHeaders: null }] }));
@@ -547,7 +532,7 @@ describe('an export', () => {
     ['the market', /dev\/markets\/2$/, undefined],
     ['its companies, of which no CSV file is made either', /markets\/2\/companies$/, 'UPSTREAM_UNAVAILABLE'],
   ])('is not sent with old data of %s while the service fails', async (_, path, csvFault) => {
-    await alone();
+    await afresh();
     const endpoint = await startRegistered(thanks);
     await gateway.query('{ market(id: 2) { name companies { totalCount } } }', {}, admin);
     pass(9 * 60_000);
@@ -589,7 +574,7 @@ describe('an export', () => {
   });
 
   test('keeps the order of companies with equal scores, and puts those without a score last', async () => {
-    await alone();
+    await afresh();
     const endpoint = await startRegistered(thanks);
     const scores = [1, null, 2, 1, 'high', 2];
     const data = scores.map((score, index) => ({ ...companies[0], domain: `c${index}.example`, score }));
@@ -599,7 +584,7 @@ describe('an export', () => {
   });
 
   test('reports no record that it could not read and does not send', async () => {
-    await alone();
+    await afresh();
     const endpoint = await startRegistered(thanks);
     const data = [
       { ...companies[0], domain: 'a.example', dunsNumbers: [null, '1'] },
@@ -652,7 +637,6 @@ describe('an export', () => {
   });
 
   test('with an invalid filter sends nothing and makes no upstream call', async () => {
-    await alone();
     const endpoint = await startRegistered(thanks);
     sandbox.calls.clear();
     const wrong = await sendAll({ companies: { visible: { filter: { search: ' ' } } } });
@@ -700,7 +684,7 @@ describe('an export', () => {
   });
 
   test('of an unpublished market returns CONFLICT, of one without a name UPSTREAM_INVALID_RESPONSE, and sends nothing', async () => {
-    await alone();
+    await afresh();
     const endpoint = await startRegistered(thanks);
     const draft = sandbox.data.markets.find(({ record }) => record.review_status !== 'published');
     expect(fault(await sendAll({ marketId: `${draft?.record.id}` }))).toBe('CONFLICT');
@@ -749,7 +733,7 @@ describe('an export', () => {
   ])(
     'of a market that was published after it was cached goes with its companies of now to both endpoints, with one call for each: %s',
     async (_, wait) => {
-      await alone();
+      await afresh();
       const endpoint = await startRegistered(thanks);
       await register(endpoint.url, { name: 'other' });
       await cacheUnderReview();
@@ -766,7 +750,7 @@ describe('an export', () => {
   );
 
   test('to a CSV file is of the companies of now', async () => {
-    await alone();
+    await afresh();
     await cacheUnderReview();
     const csv = 'mutation { exportMarketCsv(input: { marketId: 1, companies: { matching: {} } }) { selected } }';
     const { data } = await gateway.query(csv, {}, admin);
@@ -774,7 +758,7 @@ describe('an export', () => {
   });
 
   test('of a market that was under review is refused as unavailable while the service fails', async () => {
-    await alone();
+    await afresh();
     await startRegistered(thanks);
     await cacheUnderReview();
     pass(61_000);
@@ -818,8 +802,6 @@ describe('an export', () => {
 });
 
 describe('the signature of an export', () => {
-  shareAnotherPlace();
-
   const secretOf = async (change: object = {}, url = 'http://127.0.0.1:9/in') =>
     (await register(url, change)).data.registerExportEndpoint.signingSecret as string;
 
@@ -893,7 +875,6 @@ describe('the signature of an export', () => {
   });
 
   test('keeps with its secrets what a newer gateway has added, when it is updated and replaced', async () => {
-    await alone();
     const endpoint = await startRegistered(thanks);
     const sealer = createSealer([new Secret('x'.repeat(32))]);
     const added = { added: { in: 'a newer version' } };
@@ -929,8 +910,6 @@ describe('the signature of an export', () => {
 });
 
 describe('the response of an endpoint', () => {
-  shareAnotherPlace();
-
   const generic = 'The export could not be delivered. Please contact your IT support.';
   const failed = { __typename: 'ExportFailed', message: generic, outcome: 'FAILED' };
   const delivered = { __typename: 'ExportDelivered', redirectUrl: null };
@@ -1302,7 +1281,6 @@ describe('the response of an endpoint', () => {
   });
 
   test('contains only web URLs, even if another program changed the store before it was signed', async () => {
-    await alone();
     await startRegistered(json(200, { redirectUrl: 'https://crm.example/done' }));
     await send();
     await rewrite(state => JSON.parse(JSON.stringify(state).replace('https://crm.example/done', 'javascript:steal()')));
@@ -1354,7 +1332,6 @@ describe('the response of an endpoint', () => {
 });
 
 describe('what an endpoint answers', () => {
-  beforeEach(alone);
   test('reaches clients in well-formed Unicode, however it was written and wherever it is cut', async () => {
     const reference = { title: `${'t'.repeat(254)}😀😀`, message: `${'m'.repeat(499)}😀😀` };
     const words = { title: `${'x'.repeat(254)}😀😀`, message: `${'m'.repeat(3_999)}😀😀`, references: [reference] };
@@ -1377,8 +1354,6 @@ describe('what an endpoint answers', () => {
 });
 
 describe('an export that gets no answer', () => {
-  beforeEach(alone);
-
   test.each<[string, boolean, () => Promise<string>]>([
     ['where nothing listens', false, async () => `http://${await freeAddress()}`],
     ['that breaks the connection', true, async () => (await startEndpoint((_, { socket }) => socket.destroy())).url],
@@ -1430,7 +1405,6 @@ test.each([
 });
 
 describe('an export to an internal address', () => {
-  beforeEach(alone);
   test('is refused before a byte is sent, even if the endpoint was registered while it was allowed', async () => {
     const endpoint = await startRegistered(thanks);
     gateway = await gatewayWith({ EXPORT_ALLOW_PRIVATE_ADDRESSES: 'false' });
@@ -1481,7 +1455,7 @@ describe('an export to an internal address', () => {
 });
 
 describe('an endpoint that takes nothing', () => {
-  beforeEach(alone);
+  beforeEach(afresh);
   const failingSince = async (on = gateway) =>
     (await on.query('{ exportEndpoints { failingSince } }', {}, admin)).data.exportEndpoints[0].failingSince;
 
@@ -1570,9 +1544,6 @@ describe('an endpoint that takes nothing', () => {
 });
 
 describe('an export to an endpoint that is changed meanwhile', () => {
-  shareAnotherPlace();
-
-  beforeEach(alone);
   const idempotencyKey = 'the changed one';
   const remove = (on: TestGateway) => on.query(deleteMutation, { name: crm }, admin);
   const changes: [string, (url: string, on: TestGateway) => Promise<unknown>][] = [
@@ -1600,7 +1571,6 @@ describe('an export to an endpoint that is changed meanwhile', () => {
   const recordOf = async (id: string) => (await gateway.query(query, { id }, member)).data.export;
 
   test.each(changes)('ends at the next attempt through any gateway, and shows where it went: %s', async (_, change) => {
-    const other = await gatewayWith();
     const endpoint = await startRegistered(async (response, request, count) => {
       await change(endpoint.url, other);
       json(500, {})(response, request, count);
@@ -1624,12 +1594,13 @@ describe('an export to an endpoint that is changed meanwhile', () => {
   });
 
   test.each(changes)('sends nothing if it happens before the first attempt: %s', async (_, change) => {
+    await afresh();
+    const another = await gatewayWith();
     const endpoint = await startRegistered(thanks, '/old');
-    const other = await gatewayWith();
     const release = hold(sandbox, /companies/);
     const sending = send({ idempotencyKey });
     await until(() => sandbox.calls.list().some(({ path }) => /companies/.test(path)));
-    await change(endpoint.url, other);
+    await change(endpoint.url, another);
     release();
     const { data } = await sending;
     expect(data.exportMarketToEndpoint).toMatchObject({ __typename: 'ExportFailed', attempts: [], message: reason });
@@ -1671,7 +1642,6 @@ describe('an export to an endpoint that is changed meanwhile', () => {
     ['its description, and given its URL again', (url: string) => ({ description: 'A new one', url })],
     ['nothing', () => ({})],
   ])('goes on if only this was changed: %s', async (_, change) => {
-    const other = await gatewayWith();
     const faults: unknown[] = [];
     const endpoint = await startEndpoint(async (response, request, count) => {
       if (count === 1) faults.push(fault(await update(change(endpoint.url), admin, other)));
@@ -1701,9 +1671,6 @@ describe('an export to an endpoint that is changed meanwhile', () => {
 });
 
 describe('the record of exports', () => {
-  shareAnotherPlace();
-
-  beforeEach(alone);
   const idempotencyKey = 'the monthly one';
 
   test.each([
@@ -1712,6 +1679,7 @@ describe('the record of exports', () => {
   ])(
     'returns the first outcome (%s) for the same key and input, sends nothing, and counts one',
     async (outcome, status) => {
+      await afresh();
       const endpoint = await startRegistered((response, request, count) =>
         json(status, { title: `Answer ${count}`, message: 'M', references: [{ title: 'r' }] })(
           response,
@@ -1876,6 +1844,7 @@ describe('the record of exports', () => {
   }
 
   test('returns an error that is not retryable if an export started and cannot be recorded', async () => {
+    await afresh();
     const file = join(folder, 'data', 'exports.json');
     const endpoint = await startEndpoint(async (response, request, count) => {
       await rename(file, `${file}.away`);
@@ -1916,6 +1885,7 @@ describe('the record of exports', () => {
   });
 
   test('is followed by no call that could still run when it says UNKNOWN', async () => {
+    await afresh();
     let lateMs = 0;
     const now = performance.now.bind(performance);
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + lateMs);
@@ -1939,7 +1909,7 @@ describe('the record of exports', () => {
       return start(run, every, ...given);
     }) as typeof setInterval);
     cleanups.push(() => interval.mockRestore());
-    await alone();
+    await afresh();
     let answer = () => {};
     const endpoint = await startRegistered((...call) => {
       answer = () => thanks(...call);
@@ -2015,7 +1985,6 @@ describe('the record of exports', () => {
   });
 
   test('is read by identifier, by idempotency key, by nodeId and through a filter, and only by its own team', async () => {
-    await alone();
     // Each API key is a team of its own.
     gateway = await gatewayWith({ TEAMS_FILE: '' });
     const redirectUrl = `https://crm.example/${'r'.repeat(50_000)}`;
@@ -2085,6 +2054,7 @@ describe('the record of exports', () => {
   });
 
   test('of a process that ended before it becomes UNKNOWN when its calls cannot last longer, and is not repeated', async () => {
+    await afresh();
     const endpoint = await startRegistered(thanks);
     const first = await send({ idempotencyKey });
     await gateway.close();
@@ -2112,11 +2082,8 @@ describe('the record of exports', () => {
 });
 
 describe('a test of an endpoint', () => {
-  shareAnotherPlace();
-
   const testMutation =
     'mutation ($endpoint: String!) { testExportEndpoint(input: { endpoint: $endpoint }) { __typename ... on ExportEnding { exportId attempts { status } } ... on ExportRejected { title } } }';
-  beforeEach(alone);
 
   test('has a body of the shape of an export, and the documents for partners show both whole', async () => {
     const endpoint = await startRegistered(thanks);
@@ -2167,10 +2134,6 @@ describe('a test of an endpoint', () => {
 });
 
 describe('a retry of an export', () => {
-  shareAnotherPlace();
-
-  beforeEach(alone);
-
   test('makes the same call under a new identifier, and names the first export', async () => {
     const answers = [400, 502, 502, 502, 502, 200];
     const endpoint = await startRegistered(
@@ -2237,8 +2200,6 @@ describe('a retry of an export', () => {
 });
 
 describe('the receiver', () => {
-  shareAnotherPlace();
-
   const printed: string[] = [];
   async function receiving(mode: Mode) {
     printed.length = 0;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { EventFilter } from '../src/generated/schema-types.js';
 import { forSuite } from './support/cleanups.js';
 import { startGateway } from './support/gateway.js';
-import { eventPage, fakeWire, type WireCall, type WireReply } from './support/wire.js';
+import { fakeWire, pageOf, type WireCall, type WireReply } from './support/wire.js';
 
 interface Entity {
   name: string;
@@ -27,7 +27,8 @@ const service = fakeWire(answer);
 const gateway = forSuite(await startGateway({ wire: service.wire }));
 
 /** The service, by its specification. The search text has no meaning: it keeps one world from answering another out of the cache. */
-function answer({ url }: WireCall): WireReply {
+function answer(call: WireCall): WireReply {
+  const { url } = call;
   if (url.pathname.endsWith('/companies')) {
     return { body: { data: world.companies.map((name, index) => ({ domain: `c${index}.example`, name })) } };
   }
@@ -45,17 +46,13 @@ function answer({ url }: WireCall): WireReply {
     isBetween(impact.severity, number('minSeverity', 2), number('maxSeverity', 3));
   const isNamed = ({ name: entity }: Entity) => names.some(name => isSame(entity, name));
   const listed = world.events
-    .map((entities, index) => ({ _id: `e-${index}`, taxonomicMatches: { impactedEntities: entities }, entities }))
-    .filter(({ entities }) =>
+    .map((entities, index) => ({ _id: `e-${index}`, taxonomicMatches: { impactedEntities: entities } }))
+    .filter(({ taxonomicMatches: { impactedEntities: entities } }) =>
       world.reading === 'one'
         ? entities.some(entity => isNamed(entity) && scored(entity))
         : entities.some(isNamed) && entities.some(scored),
     );
-  const [page, size] = [number('page', 1), number('pageSize', 10)];
-  return eventPage(
-    listed.slice((page - 1) * size, page * size).map(({ entities: _, ...event }) => event),
-    listed.length,
-  );
+  return pageOf(call, listed);
 }
 
 const fields =

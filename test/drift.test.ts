@@ -12,7 +12,7 @@ import { startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { overSse } from './support/streams.js';
 import { until } from './support/until.js';
-import { eventPage, fakeWire, type WireCall, type WireReply } from './support/wire.js';
+import { eventPage, fakeWire, pageOf, type WireCall, type WireReply } from './support/wire.js';
 
 /** What the service answers. */
 let answer: (call: WireCall) => WireReply = () => ({ body: '' });
@@ -88,10 +88,7 @@ describe('one bad record', () => {
     const list = Array.from({ length: 12 }, (_, index) =>
       index > 3 && index < 10 ? { title: 'Bad' } : { _id: `e-${index}` },
     );
-    over(({ url }) => {
-      const [page, size] = [Number(url.searchParams.get('page')), Number(url.searchParams.get('pageSize'))];
-      return eventPage(list.slice((page - 1) * size, page * size), list.length);
-    });
+    over(call => pageOf(call, list));
     const seen: string[] = [];
     let after: string | null = null;
     for (let page = 0; page < 10; page += 1) {

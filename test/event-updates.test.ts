@@ -29,7 +29,7 @@ import { type RedisServer, startRedis } from './support/redis.js';
 import { listenResuming, transports as resuming } from './support/resuming-listener.mjs';
 import { type Heard, overSse, overWebsocket } from './support/streams.js';
 import { until, untilLater } from './support/until.js';
-import { eventMeta, eventPage, fakeWire } from './support/wire.js';
+import { eventPage, fakeWire, pageOf } from './support/wire.js';
 
 /** A test subscribes with a filter of its own: the state of another test's poller may be older than the events of that test. */
 const queryFor = (name: string) => `subscription Updates($after: String) {
@@ -690,38 +690,28 @@ describe('eventChanges', () => {
 
   test('returns a thousand updates at once, and says that there is a gap where more were missed than it reads', async () => {
     let events: object[] = [];
-    const { wire } = fakeWire(call => {
-      const { currentPage, pageSize } = eventMeta(call.url, events.length);
-      return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), events.length);
-    });
-    const gateway = await startGateway({ wire, env });
-    try {
-      const { cursor: after } = await pull(gateway, {});
-      const grow = (length: number) => {
-        events = Array.from({ length }, (_, index) => ({ _id: `e${index}`, lastUpdated: new Date().toISOString() }));
-      };
-      grow(1_100);
-      const first = await pull(gateway, { after, first: 1_000 });
-      expect(first).toMatchObject({ hasMore: true, gap: false, calls: 11 });
-      const rest = await pull(gateway, { after: first.cursor, first: 1_000 });
-      expect(rest).toMatchObject({ hasMore: false, gap: false });
-      const ids = [...first.nodes, ...rest.nodes].map(({ event }) => event.id);
-      expect([ids.length, new Set(ids).size]).toEqual([1_100, 1_100]);
-      grow(2_001);
-      expect(await pull(gateway, { after })).toMatchObject({ nodes: [], hasMore: false, gap: true });
-    } finally {
-      await gateway.close();
-    }
+    const { wire } = fakeWire(call => pageOf(call, events));
+    const gateway = forTest(await startGateway({ wire, env }));
+    const { cursor: after } = await pull(gateway, {});
+    const grow = (length: number) => {
+      events = Array.from({ length }, (_, index) => ({ _id: `e${index}`, lastUpdated: new Date().toISOString() }));
+    };
+    grow(1_100);
+    const first = await pull(gateway, { after, first: 1_000 });
+    expect(first).toMatchObject({ hasMore: true, gap: false, calls: 11 });
+    const rest = await pull(gateway, { after: first.cursor, first: 1_000 });
+    expect(rest).toMatchObject({ hasMore: false, gap: false });
+    const ids = [...first.nodes, ...rest.nodes].map(({ event }) => event.id);
+    expect([ids.length, new Set(ids).size]).toEqual([1_100, 1_100]);
+    grow(2_001);
+    expect(await pull(gateway, { after })).toMatchObject({ nodes: [], hasMore: false, gap: true });
   });
 });
 
 test('eventChanges counts a list that it reads again in place of the one before', async () => {
   let events: object[] = [];
-  const { wire, calls } = fakeWire(call => {
-    const { currentPage, pageSize } = eventMeta(call.url, events.length);
-    // One that is on no page: the list is read three times.
-    return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), events.length + 1);
-  });
+  // One that is on no page: the list is read three times.
+  const { wire, calls } = fakeWire(call => pageOf(call, events, events.length + 1));
   const kibibyte = 1_024;
   // A list of 200 KB takes three times as much.
   const memory = { total: 4_000 * kibibyte, perOwner: 1_000 * kibibyte, perResponse: 1_000 * kibibyte };
@@ -745,9 +735,10 @@ test('eventChanges says that there is a gap, and where to continue, where more w
   let events: { lastUpdated: string }[] = [];
   const { wire } = fakeWire(call => {
     const from = new URL(call.url).searchParams.get('from') ?? '';
-    const found = events.filter(({ lastUpdated }) => lastUpdated >= from);
-    const { currentPage, pageSize } = eventMeta(call.url, found.length);
-    return eventPage(found.slice((currentPage - 1) * pageSize, currentPage * pageSize), found.length);
+    return pageOf(
+      call,
+      events.filter(({ lastUpdated }) => lastUpdated >= from),
+    );
   });
   const kibibyte = 1_024;
   // A page takes 200 KB, and in memory three times as much: one fits.
@@ -784,10 +775,7 @@ test('embeddings come through the gateway that polls as through one that does no
 
 test('a thousand updates of 4 KB come through each gateway, over links on which all of them take longer than a command may', async () => {
   let events: object[] = [];
-  const { wire } = fakeWire(call => {
-    const { currentPage, pageSize } = eventMeta(call.url, events.length);
-    return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), events.length);
-  });
+  const { wire } = fakeWire(call => pageOf(call, events));
   const link = await startNetwork(() => redis.port, 4_000_000);
   const redisUrl = link.url.replace('http:', 'redis:');
   const slowly = { ...env, POLL_INTERVAL_MS: '1000' };
@@ -824,58 +812,47 @@ test('a thousand updates of 4 KB come through each gateway, over links on which 
 test('a listener learns of a gap at once, even if nothing more comes', async () => {
   let totalItems = 0;
   const { wire } = fakeWire(() => eventPage([], totalItems));
-  const gateway = await startGateway({ wire, env: { ...env, POLL_INTERVAL_MS: '100' } });
-  try {
-    const heard = overSse(gateway.url, { query: 'subscription { eventUpdates { gap } }' });
-    open.push(heard);
-    await until(() => heard.results.length === 1);
-    totalItems = 10_001;
-    await until(() => heard.results.length > 1);
-    expect(updatesIn(heard).slice(0, 2)).toEqual([{ gap: false }, { gap: true }]);
-  } finally {
-    await gateway.close();
-  }
+  const gateway = forTest(await startGateway({ wire, env: { ...env, POLL_INTERVAL_MS: '100' } }));
+  const heard = overSse(gateway.url, { query: 'subscription { eventUpdates { gap } }' });
+  open.push(heard);
+  await until(() => heard.results.length === 1);
+  totalItems = 10_001;
+  await until(() => heard.results.length > 1);
+  expect(updatesIn(heard).slice(0, 2)).toEqual([{ gap: false }, { gap: true }]);
 });
 
 test('a client that missed more than its credential may hold in memory learns of a gap, and then nothing is held', async () => {
   let events: object[] = [];
   const { wire } = fakeWire(() => eventPage(events));
   const memory = { total: 100_000_000, perOwner: 1_000_000, perResponse: 1_000_000 };
-  const gateway = await startGateway({ wire, env, seams: { memory } });
+  const gateway = forTest(await startGateway({ wire, env, seams: { memory } }));
   const hear = (selection: string, after?: string) => {
     const document = `subscription ($after: String) { eventUpdates(after: $after) { ${selection} } }`;
     const heard = overSse(gateway.url, { query: document, variables: { after } });
     open.push(heard);
     return heard;
   };
-  try {
-    const start = hear('cursor');
-    await until(() => start.results.length === 1);
-    const embeddings = Array<number>(2_000).fill(0.123456);
-    events = Array.from({ length: 60 }, (_, index) => {
-      return { _id: `e${index}`, lastUpdated: new Date().toISOString(), vectorIndex: { embeddings } };
-    });
-    const plain = hear('gap event { id }', lastCursor(start));
-    await until(() => plain.results.length === 60);
-    const large = hear('gap event { vectorIndex { embeddings } }', lastCursor(start));
-    await until(() => large.results.length > 0);
-    expect(updatesIn(large)).toEqual([{ gap: true, event: null }]);
-    expect(updatesIn(plain).some(({ gap }) => gap)).toBe(false);
-    for (const { stop } of [start, plain, large]) stop();
-    await until(async () => (await counted(gateway.url, 'gateway_held_bytes')) === 0);
-  } finally {
-    await gateway.close();
-  }
+  const start = hear('cursor');
+  await until(() => start.results.length === 1);
+  const embeddings = Array<number>(2_000).fill(0.123456);
+  events = Array.from({ length: 60 }, (_, index) => {
+    return { _id: `e${index}`, lastUpdated: new Date().toISOString(), vectorIndex: { embeddings } };
+  });
+  const plain = hear('gap event { id }', lastCursor(start));
+  await until(() => plain.results.length === 60);
+  const large = hear('gap event { vectorIndex { embeddings } }', lastCursor(start));
+  await until(() => large.results.length > 0);
+  expect(updatesIn(large)).toEqual([{ gap: true, event: null }]);
+  expect(updatesIn(plain).some(({ gap }) => gap)).toBe(false);
+  for (const { stop } of [start, plain, large]) stop();
+  await until(async () => (await counted(gateway.url, 'gateway_held_bytes')) === 0);
 });
 
 test('what is new in many filters takes no more memory than the credential may keep: each listener gets it, or learns of a gap', async () => {
   let events: object[] = [];
-  const { wire } = fakeWire(({ url }) => {
-    const { currentPage, pageSize } = eventMeta(url, events.length);
-    return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), events.length);
-  });
+  const { wire } = fakeWire(call => pageOf(call, events));
   const memory = { total: 16_000_000, perOwner: 8_000_000, perResponse: 1_000_000 };
-  const gateway = await startGateway({ wire, env: { ...env, POLL_INTERVAL_MS: '1000' }, seams: { memory } });
+  const gateway = forTest(await startGateway({ wire, env: { ...env, POLL_INTERVAL_MS: '1000' }, seams: { memory } }));
   const used = () => {
     collectGarbage();
     return process.memoryUsage().heapUsed;
@@ -887,26 +864,22 @@ test('what is new in many filters takes no more memory than the credential may k
   );
   open.push(...heard);
   const idsIn = (each: Heard) => new Set(updatesIn(each).flatMap(({ event }) => event?.id ?? []));
-  try {
-    await until(() => heard.every(({ results }) => results.length === 1));
-    const before = used();
-    events = Array.from({ length: 300 }, (_, index) => {
-      return { _id: `e${index}`, lastUpdated: new Date().toISOString(), summary: `${index}`.padEnd(4_000) };
-    });
-    let most = 0;
-    await until(async () => {
-      const held = await counted(gateway.url, 'gateway_held_bytes');
-      most = Math.max(most, held);
-      const areTold = heard.every(each => idsIn(each).size === 300 || updatesIn(each).some(({ gap }) => gap));
-      return areTold && held < memory.perOwner;
-    });
-    expect(most).toBeGreaterThan(1_000_000);
-    expect(used() - before).toBeLessThan(25_000_000);
-    for (const { stop } of heard) stop();
-    await until(async () => (await counted(gateway.url, 'gateway_held_bytes')) === 0);
-  } finally {
-    await gateway.close();
-  }
+  await until(() => heard.every(({ results }) => results.length === 1));
+  const before = used();
+  events = Array.from({ length: 300 }, (_, index) => {
+    return { _id: `e${index}`, lastUpdated: new Date().toISOString(), summary: `${index}`.padEnd(4_000) };
+  });
+  let most = 0;
+  await until(async () => {
+    const held = await counted(gateway.url, 'gateway_held_bytes');
+    most = Math.max(most, held);
+    const areTold = heard.every(each => idsIn(each).size === 300 || updatesIn(each).some(({ gap }) => gap));
+    return areTold && held < memory.perOwner;
+  });
+  expect(most).toBeGreaterThan(1_000_000);
+  expect(used() - before).toBeLessThan(25_000_000);
+  for (const { stop } of heard) stop();
+  await until(async () => (await counted(gateway.url, 'gateway_held_bytes')) === 0);
 });
 
 test('a poll that reads several pages reads each of them once', async () => {
@@ -915,22 +888,17 @@ test('a poll that reads several pages reads each of them once', async () => {
     lastUpdated: new Date().toISOString(),
   }));
   const pages: number[] = [];
-  const { wire } = fakeWire(({ url }) => {
-    const { currentPage, pageSize } = eventMeta(url, events.length);
-    pages.push(currentPage);
-    return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), events.length);
+  const { wire } = fakeWire(call => {
+    pages.push(Number(call.url.searchParams.get('page')));
+    return pageOf(call, events);
   });
-  const gateway = await startGateway({ wire, env });
+  const gateway = forTest(await startGateway({ wire, env }));
   open.push(overSse(gateway.url, { query }));
-  try {
-    const count = (page: number) => pages.filter(each => each === page).length;
-    await until(() => count(2) > 2);
-    const others = count(1) - count(2);
-    await until(() => count(2) > 6);
-    expect(count(1) - count(2)).toBeLessThanOrEqual(others + 1);
-  } finally {
-    await gateway.close();
-  }
+  const count = (page: number) => pages.filter(each => each === page).length;
+  await until(() => count(2) > 2);
+  const others = count(1) - count(2);
+  await until(() => count(2) > 6);
+  expect(count(1) - count(2)).toBeLessThanOrEqual(others + 1);
 });
 
 test('eight listeners of a credential catch up at a time, the next begins when one ends, and another credential does not wait', async () => {

@@ -72,6 +72,12 @@ export const eventPage = (events: readonly object[], totalItems = events.length)
   body: ({ url }: WireCall) => ({ meta: eventMeta(url, totalItems), data: events }),
 });
 
+/** The page that a call asks for, of an event list with these events. */
+export function pageOf({ url }: WireCall, events: readonly object[], totalItems = events.length): WireReply {
+  const { currentPage, pageSize } = eventMeta(url, totalItems);
+  return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), totalItems);
+}
+
 /** @param list names and values in turns. */
 function headersOf(list: readonly string[]): Record<string, string> {
   return Object.fromEntries(list.flatMap((name, at) => (at % 2 === 0 ? [[name, list[at + 1] ?? '']] : [])));

@@ -853,7 +853,7 @@ test('what is new in many filters takes no more memory than the credential may k
   let events: object[] = [];
   const { wire } = fakeWire(call => pageOf(call, events));
   const memory = { total: 16_000_000, perOwner: 8_000_000, perResponse: 1_000_000 };
-  const gateway = forTest(await startGateway({ wire, env: { ...env, POLL_INTERVAL_MS: '1000' }, seams: { memory } }));
+  const gateway = forTest(await startGateway({ wire, env: { ...env, POLL_INTERVAL_MS: '3000' }, seams: { memory } }));
   const used = () => {
     collectGarbage();
     return process.memoryUsage().heapUsed;
@@ -965,24 +965,19 @@ const lastDigit = ({ id }: Event) => `${id.at(-1)} ${id}`;
 
 /** The event list as the service shows it, in pages. An event without rows is counted, but not listed. */
 function listIn(order: Compare, rowsOf = (_: Event) => 1) {
-  const events = new Map<string, Event>();
-  /** In the order of the list, once it is read after a change. */
-  let listed: Event[] | undefined;
+  const events = new Map<string, { readonly event: Event; readonly time: number }>();
   const asked: { page: number; from: number; to: number }[] = [];
   return {
     asked,
     set(id: string, lastUpdated: string) {
-      events.set(id, { id, lastUpdated } as Event);
-      listed = undefined;
+      const event = { id, lastUpdated } as Event;
+      events.set(id, { event, time: updatedAt(event) });
     },
-    remove(id: string) {
-      events.delete(id);
-      listed = undefined;
-    },
+    remove: (id: string) => events.delete(id),
     read: (async (page, from, to) => {
       asked.push({ page, from, to });
-      listed ??= [...events.values()].sort(order);
-      const found = listed.filter(event => updatedAt(event) >= from && updatedAt(event) <= to);
+      const inRange = [...events.values()].filter(({ time }) => time >= from && time <= to);
+      const found = inRange.map(({ event }) => event).sort(order);
       const rows = found.flatMap(event => Array<Event>(rowsOf(event)).fill(event));
       return {
         events: rows.slice((page - 1) * maxPageSize, page * maxPageSize),

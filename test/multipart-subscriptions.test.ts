@@ -14,6 +14,7 @@ import { createApolloLink } from '../examples/clients/src/apollo.js';
 import { startSandbox } from '../src/sandbox/server.js';
 import { cleanups, forSuite, forTest } from './support/cleanups.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
+import { counted } from './support/metrics.js';
 import { startNetwork } from './support/network.mjs';
 import { overWebsocket } from './support/streams.js';
 import { until } from './support/until.js';
@@ -31,14 +32,10 @@ const gateway = forSuite(await start());
 
 afterEach(async () => {
   for (const stop of stops.splice(0)) stop();
-  await until(async () => (await metric('gateway_live_pollers')) === 0);
+  await until(async () => (await counted(gateway.url, 'gateway_live_pollers')) === 0);
 });
 
-async function metric(name: string): Promise<number> {
-  const text = await (await fetch(`${gateway.url}/metrics`)).text();
-  const lines = text.split('\n').filter(line => line.startsWith(name));
-  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
-}
+const multipartListeners = () => counted(gateway.url, 'gateway_live_listeners', { transport: 'multipart' });
 
 /** Listens with Apollo Client as an application sets it up. */
 function listen(
@@ -107,7 +104,7 @@ test("Apollo Client's HttpLink gets each update, and shares the execution with a
   const other = overWebsocket(gateway.url, { query: updates });
   stops.push(other.stop);
   await until(() => other.results.length === 1);
-  expect(await metric('gateway_live_pollers')).toBe(1);
+  expect(await counted(gateway.url, 'gateway_live_pollers')).toBe(1);
   sandbox.publishEvent({ title: 'New' });
   await until(() => results.length === 2);
   expect(results[1].data.eventUpdates.event.title).toBe('New');
@@ -149,9 +146,9 @@ test('a quiet subscription gets heartbeats, and leaves when its client does', as
   const { text, socket } = raw({ query: 'subscription { jobProgress(marketId: 5) { finished } }' });
   const heartbeat = '\r\ncontent-type: application/json\r\n\r\n{}\r\n--graphql';
   await until(() => text().split(heartbeat).length > 2);
-  expect(await metric('gateway_live_listeners{transport="multipart"}')).toBe(1);
+  expect(await multipartListeners()).toBe(1);
   socket.destroy();
-  await until(async () => (await metric('gateway_live_listeners{transport="multipart"}')) === 0);
+  await until(async () => (await multipartListeners()) === 0);
 });
 
 test('only subscriptions of clients that accept them are answered in parts', async () => {

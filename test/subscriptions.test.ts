@@ -21,6 +21,7 @@ import {
   type TestGateway,
 } from './support/gateway.js';
 import { hold } from './support/hold.js';
+import { counted } from './support/metrics.js';
 import { get, post, rawConnection, toWebSocket } from './support/raw-http.js';
 import { type Heard, overSse, overWebsocket, rawSocket, startDiscovery } from './support/streams.js';
 import { until, untilLater } from './support/until.js';
@@ -48,15 +49,9 @@ const { sandbox, gateway } = await startOverSandbox({
 afterAll(() => gateway.close());
 afterEach(async () => {
   for (const { stop } of open.splice(0)) stop();
-  await until(async () => (await metric('gateway_live_pollers')) === 0);
+  await until(async () => (await counted(gateway.url, 'gateway_live_pollers')) === 0);
   sandbox.reset();
 });
-
-async function metric(name: string, url = gateway.url): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const lines = text.split('\n').filter(line => line.startsWith(name) && !line.startsWith('#'));
-  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
-}
 
 const kept = <T extends Heard>(heard: T): T => {
   open.push(heard);
@@ -219,8 +214,8 @@ describe.each(Object.entries(transports))('Over %s', (_, listen) => {
     expect(sandbox.calls.count(/discovery\/5\/jobs/)).toBeLessThanOrEqual(
       before + 1 + (performance.now() - since) / 200,
     );
-    expect(await metric('gateway_live_pollers')).toBe(1);
-    expect(await metric('gateway_live_listeners')).toBe(11);
+    expect(await counted(gateway.url, 'gateway_live_pollers')).toBe(1);
+    expect(await counted(gateway.url, 'gateway_live_listeners')).toBe(11);
   });
 
   test('no credential opens nothing where there is no demo key', async () => {
@@ -395,7 +390,7 @@ describe('The protocol', () => {
     // The gateway reads nothing more if it answers other requests and takes no ping meanwhile.
     await until(async () => {
       const before = taken;
-      for (let request = 0; request < 20; request += 1) await metric('gateway_live_listeners');
+      for (let request = 0; request < 20; request += 1) await counted(gateway.url, 'gateway_live_listeners');
       return taken === before;
     });
     expect(taken).toBeLessThan(pings / 2);
@@ -675,7 +670,7 @@ describe('Limits', () => {
     await raw.introduce();
     for (const id of ['a', 'b', 'c', 'd']) raw.send(listening(id));
     expect(await raw.closed).toMatchObject({ code: 4429 });
-    await until(async () => (await metric('gateway_live_listeners', strict.url)) === 0);
+    await until(async () => (await counted(strict.url, 'gateway_live_listeners')) === 0);
   });
 
   test('a client that hangs up before its stream begins leaves nothing that counts', async () => {
@@ -692,8 +687,8 @@ describe('Limits', () => {
     const unfinished = { ...progress, variables: { id: '5' } };
     await expect(postJson(`${strict.url}/graphql`, unfinished, { ...demoHeaders, accept })).rejects.toThrow();
     reading.mockRestore();
-    await until(async () => (await metric('gateway_held_bytes', strict.url)) === 0);
-    expect(await metric('gateway_live_listeners', strict.url)).toBe(0);
+    await until(async () => (await counted(strict.url, 'gateway_held_bytes')) === 0);
+    expect(await counted(strict.url, 'gateway_live_listeners')).toBe(0);
   });
 
   test('who does not introduce itself is closed with 4408', async () => {
@@ -709,10 +704,10 @@ describe('Limits', () => {
     await living.introduce({ 'x-api-key': 'demo-key-markets-only' });
     dead.send(listening('a'));
     living.send(listening('a'));
-    await until(async () => (await metric('gateway_live_listeners', strict.url)) === 2);
+    await until(async () => (await counted(strict.url, 'gateway_live_listeners')) === 2);
     // It reads nothing any more, so that no ping is answered.
     dead.socket.pause();
-    await until(async () => (await metric('gateway_live_listeners', strict.url)) === 1);
+    await until(async () => (await counted(strict.url, 'gateway_live_listeners')) === 1);
     expect(living.socket.readyState).toBe(living.socket.OPEN);
     dead.socket.terminate();
     living.socket.close();
@@ -785,7 +780,7 @@ describe('Limits', () => {
     raw.socket.pause();
     raw.send({ id: 'large', type: 'subscribe', payload: { query: large } });
     raw.send({ id: 'next', type: 'subscribe', payload: { query: '{ market(id: 3) { name } }' } });
-    await until(async () => (await metric('gateway_held_bytes', strict.url)) > 1_000_000);
+    await until(async () => (await counted(strict.url, 'gateway_held_bytes')) > 1_000_000);
     expect((await strict.query('{ market(id: 2) { name } }')).errors).toBeUndefined();
     expect(sandbox.calls.count(/markets\/3/)).toBe(0);
     raw.socket.resume();

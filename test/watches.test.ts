@@ -770,7 +770,7 @@ test('a lease that has ended reads and sends nothing more, and cannot be renewed
   const stayingAhead = setInterval(goAhead, 1);
   const read = calls();
   sandbox.publishEvent({ title: 'Late' });
-  await until(async () => (await (await fetch(`${alone.url}/metrics`)).text()).includes('gateway_live_pollers 0'));
+  await until(async () => (await counted(alone.url, 'gateway_live_pollers')) === 0);
   // One of each may have been on its way.
   expect(calls() - read).toBeLessThanOrEqual(2);
   expect(await watches(alone)).toEqual([]);

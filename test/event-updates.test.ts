@@ -931,10 +931,7 @@ test('eight listeners of a credential catch up at a time, the next begins when o
 test('an update that cannot be read is skipped, counted as drift, and sent once the service has mended it', async () => {
   const at = () => new Date().toISOString();
   let events: object[] = [];
-  const { wire } = fakeWire(({ url }) => {
-    const { currentPage, pageSize } = eventMeta(url, events.length);
-    return eventPage(events.slice((currentPage - 1) * pageSize, currentPage * pageSize), events.length);
-  });
+  const { wire } = fakeWire(call => pageOf(call, events));
   const gateway = forTest(await startGateway({ wire, env }));
   const heard = [overSse, overWebsocket].map(through => through(gateway.url, { query }));
   open.push(...heard);

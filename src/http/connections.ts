@@ -1,5 +1,4 @@
 // The TCP connections of clients: how many there may be, what is sent on one at once, and who takes an upgrade.
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -172,7 +171,7 @@ export const unansweredOn = (socket: Socket): number => clientConnectionOf(socke
 export async function turnOf(response: ServerResponse): Promise<void> {
   const { unanswered = [] } = clientConnectionOf(response.req.socket) ?? {};
   const before = unanswered[unanswered.indexOf(response) - 1];
-  if (before !== undefined) await once(before, 'close');
+  if (before !== undefined) await new Promise<void>(resolve => before.once('close', () => resolve()));
 }
 
 function sweep(open: ReadonlySet<ClientConnection>): void {

@@ -62,6 +62,8 @@ export async function registerStaticFiles(app: FastifyInstance, folder: string):
 /** Opens a file once its response is the next one: those that wait behind others would take a descriptor each. */
 async function sendInTurn(reply: FastifyReply, path: string): Promise<FastifyReply> {
   await turnOf(reply.raw);
+  // Nobody would close what is opened for a client that has gone.
+  if (reply.request.socket.destroyed) return reply.hijack();
   return reply.sendFile(path);
 }
 

@@ -255,16 +255,12 @@ describe('requests that are pipelined on one connection', () => {
 
   test('end their connection where their network holds too much', async () => {
     const memory = { total: 400_000, perOwner: 200_000, perResponse: 100_000 };
-    const strict = await startGateway({ sandbox, seams: { memory } });
-    try {
-      holdTopics();
-      const waiting = rawConnection(strict.url, post(slow('a')) + get('/healthz').repeat(30));
-      await waiting.ended;
-      waiting.socket.destroy();
-      expect((await strict.query(quick)).status).toBe(200);
-    } finally {
-      await strict.close();
-    }
+    const strict = forTest(await startGateway({ sandbox, seams: { memory } }));
+    holdTopics();
+    const waiting = rawConnection(strict.url, post(slow('a')) + get('/healthz').repeat(30));
+    await waiting.ended;
+    waiting.socket.destroy();
+    expect((await strict.query(quick)).status).toBe(200);
   });
 
   test('get the same metrics where they ask for them at once', async () => {

@@ -73,10 +73,9 @@ export const proxies = z
 /** Of an app or a browser's extension, such as `capacitor://localhost`: `URL` gives such a scheme no origin. */
 const appOrigin = /^(?!(?:https?|wss?):)[a-z][a-z\d+.-]*:\/\/[a-z\d.-]+$/;
 
-const httpOrigin = (origin: string) => parseUrl(origin)?.origin === origin && /^https?:/.test(origin);
-
 export const origins = list.refine(
-  all => all.every(origin => httpOrigin(origin) || appOrigin.test(origin)),
+  all =>
+    all.every(origin => (parseUrl(origin)?.origin === origin && /^https?:/.test(origin)) || appOrigin.test(origin)),
   'must be origins such as https://app.example, with commas between them',
 );
 

@@ -92,7 +92,7 @@ interface ServiceList<P, T> {
  * Reads the window of a page request from a list of the service: in one call if a single page can hold it, otherwise in two. A window that begins at the
  * end of the list needs its length first, which takes one more call if the list is longer than the window. If the list has another end by then, the window
  * is read there. Where two pages tell of different lists, the older one is read again: what lies between them would be on both, or on none.
- * @returns the items of the window, the index of the first one, the length of the list, and the pages that it is of.
+ * @returns the items of the window, the index of the first one, and the pages that it is of.
  */
 export async function readWindow<P extends ServicePage, T>(
   request: PageRequest,
@@ -168,7 +168,7 @@ export async function readWindow<P extends ServicePage, T>(
   const openEnd = Math.min(totalItems, offset + found.length);
   const { start, end } = windowOf(request, isOpen ? openEnd : request.isLast ? totalItems : Number.POSITIVE_INFINITY);
   const from = Math.min(Math.max(start, offset), totalItems);
-  return { items: found.slice(Math.max(from - offset, 0), Math.max(end - offset, 0)), start: from, totalItems, pages };
+  return { items: found.slice(Math.max(from - offset, 0), Math.max(end - offset, 0)), start: from, pages };
 }
 
 /** The pages after the first one of a list, all at once. @param max how many items are needed at most. */

@@ -179,7 +179,7 @@ export class Claim {
     if (scope !== undefined) this.#moveTo(scope);
     const [read, most] = [this.#bytes / bytesPerByteRead + bytes, this.#budget.bounds.perOwner / bytesPerByteRead];
     if (!this.#isReleased && read > most) throw new QueryTooComplex('bytes read', Math.ceil(read), Math.floor(most));
-    this.reserve(this.#bytes + bytes * bytesPerByteRead);
+    this.reserveMore(bytes * bytesPerByteRead);
   }
 
   /** Gives back what `reserveForParsing` has counted for this many bytes. */

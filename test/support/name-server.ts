@@ -2,13 +2,12 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
 /**
- * What a name server says of a name: its IPv4 addresses, and of IPv6 that there are none, or nothing; those late, and `::1` at once; or for both that the
- * server fails, or nothing.
+ * What a name server says of a name: its IPv4 addresses, and of IPv6 that there are none, or nothing, or at once `::1`, and the others late; or for both that
+ * the server fails, or nothing.
  */
 type Answer =
   | readonly string[]
-  | { readonly onlyIPv4: readonly string[] }
-  | { readonly lateIPv4: readonly string[] }
+  | { readonly ipv4: readonly string[]; readonly ipv6: 'silence' | 'first' }
   | 'failure'
   | 'silence';
 
@@ -34,12 +33,11 @@ export async function startNameServer(answers: Record<string, Answer>): Promise<
     const { name, type, end } = questionIn(query);
     server.asked.push(name);
     const answer = server.answers.get(name);
-    const isPartial = typeof answer === 'object' && 'onlyIPv4' in answer;
-    const isLate = typeof answer === 'object' && 'lateIPv4' in answer;
-    if (answer === 'silence' || (isPartial && type !== 1)) return;
-    const known = isPartial ? answer.onlyIPv4 : isLate ? answer.lateIPv4 : Array.isArray(answer) ? answer : [];
-    const ipv6 = isLate ? [loopback] : [];
-    const addresses = type === 1 ? known.map(each => Buffer.from(each.split('.').map(Number))) : ipv6;
+    const whole = Array.isArray(answer) ? answer : [];
+    const { ipv4, ipv6 } = typeof answer === 'object' && 'ipv4' in answer ? answer : { ipv4: whole };
+    if (answer === 'silence' || (ipv6 === 'silence' && type !== 1)) return;
+    const ofIPv6 = ipv6 === 'first' ? [loopback] : [];
+    const addresses = type === 1 ? ipv4.map(each => Buffer.from(each.split('.').map(Number))) : ofIPv6;
     const code = answer === undefined ? 3 : answer === 'failure' ? 2 : 0;
     const head = Buffer.from([0x81, 0x80 | code, 0, 1, 0, addresses.length, 0, 0, 0, 0]);
     // The name is that of the question, the class is IN, and it may be remembered for no time.
@@ -47,7 +45,7 @@ export async function startNameServer(answers: Record<string, Answer>): Promise<
       Buffer.concat([Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, each.length]), each]),
     );
     const response = Buffer.concat([query.subarray(0, 2), head, query.subarray(12, end), ...records]);
-    setTimeout(() => socket.send(response, port, address), isLate && type === 1 ? lateMs : 0);
+    setTimeout(() => socket.send(response, port, address), ipv6 === 'first' && type === 1 ? lateMs : 0);
   });
   const [second, third, fourth] = Array.from({ length: 3 }, () => 1 + Math.floor(Math.random() * 250));
   socket.bind(53, `127.${second}.${third}.${fourth}`);

@@ -137,14 +137,14 @@ const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0;
   );
 
   test('are found where the name server says nothing of IPv6', async () => {
-    const onlyIPv4 = { onlyIPv4: here };
+    const onlyIPv4 = { ipv4: here, ipv6: 'silence' } as const;
     names = await startNameServer({ 'base.test': onlyIPv4, 'api.test': onlyIPv4, 'dev.test': onlyIPv4 });
     const { url } = await startWithNames({ ...service(), UPSTREAM_TIMEOUT_MS: '4000' });
     for (const read of Object.values(readOf)) expect((await ask(`${url}/graphql`, read(1))).errors).toBeUndefined();
   });
 
   test('are found where there is no way to their IPv6 addresses, and those of IPv4 come later', async () => {
-    const lateIPv4 = { lateIPv4: here };
+    const lateIPv4 = { ipv4: here, ipv6: 'first' } as const;
     names = await startNameServer({ 'base.test': lateIPv4, 'api.test': lateIPv4, 'dev.test': lateIPv4 });
     const { url } = await startWithNames(service());
     for (const read of Object.values(readOf)) expect((await ask(`${url}/graphql`, read(1))).errors).toBeUndefined();

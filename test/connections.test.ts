@@ -565,7 +565,8 @@ describe('a slow service', () => {
 
   const countOf = (first: number) => `events(first: ${first}) { totalCount }`;
 
-  const abandonedCalls = () => counted(gateway.url, 'gateway_upstream_call_seconds_count', { outcome: 'abandoned' });
+  const abandonedCalls = () =>
+    counted(gateway.url, 'gateway_upstream_call_seconds_count', { family: 'events', outcome: 'abandoned' });
 
   describe('a client that disconnects', () => {
     test('aborts an upstream call that only it waits for', async () => {
@@ -576,7 +577,7 @@ describe('a slow service', () => {
       await until(() => sandbox.calls.count(events) === 1);
       client.abort();
       await expect(asked).rejects.toThrow();
-      await until(async () => (await abandonedCalls()) === before + 1);
+      await until(abandonedCalls, calls => calls === before + 1);
     });
 
     test('does not abort a call that others wait for', async () => {

@@ -123,7 +123,7 @@ export class Fleet {
     for (const key of redis.data.keys.keys())
       if (key.endsWith(':lock') && redis.data.call('EXISTS', key) > 0) this.left.push({ key });
     for (const gateway of up()) this.begin(() => this.#leave(gateway));
-    await this.advance(15_000);
+    await this.advance(20_000);
   }
 
   /** What a gateway has without clients, and once it is closed. */
@@ -137,7 +137,8 @@ export class Fleet {
     ))
       this.left.push({ name, line });
     await gateway.stop(0);
-    await new Promise(resolve => setTimeout(resolve, 5_000));
+    // That a fault is over is logged ten seconds later.
+    await new Promise(resolve => setTimeout(resolve, 11_000));
     // Those of the library that limits rates last for its windows.
     const timers = [...host.timers]
       .map(({ startedBy }) => String(startedBy))

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { mapSchema } from '@graphql-tools/utils';
-import { afterAll, beforeAll, expect } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest } from '@jest/globals';
 import {
   type DocumentNode,
   type ExecutionResult,
@@ -89,8 +89,27 @@ interface Outcome {
   readonly errors: Readonly<Record<string, readonly string[]>>;
 }
 
-export const executeWithGraphqlJs = ({ document, operationName, variables: variableValues, context }: ExecutionInput) =>
-  execute({ schema, document, operationName, variableValues, contextValue: context });
+/** graphql-js forgets what still runs where a value beside it has failed. Here its rejections are heard: they would fail the test. */
+export async function executeWithGraphqlJs(input: ExecutionInput): Promise<ExecutionResult> {
+  const { document, operationName, variables: variableValues, context } = input;
+  const { all } = Promise;
+  const { then } = Promise.prototype;
+  const heard = <T>(promise: Promise<T>): Promise<T> => {
+    then.call(promise, undefined, () => {});
+    return promise;
+  };
+  const spies = [
+    jest.spyOn(Promise, 'all').mockImplementation(values => heard(all.call(Promise, values))),
+    jest.spyOn(Promise.prototype, 'then').mockImplementation(function (this: Promise<unknown>, ...handlers) {
+      return heard(then.apply(this, handlers));
+    }),
+  ];
+  try {
+    return await execute({ schema, document, operationName, variableValues, contextValue: context });
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
 
 /** @returns undefined where there is no plan. */
 async function run(

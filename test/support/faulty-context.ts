@@ -3,7 +3,6 @@ import {
   type GraphQLNullableType,
   type GraphQLOutputType,
   type GraphQLSchema,
-  getNamedType,
   isEnumType,
   isListType,
   isNonNullType,
@@ -40,12 +39,6 @@ const answers: Readonly<Record<string, string>> = {
 const capabilities = ['eventSearch', 'keywordSuggestion', 'marketRecords', 'marketData', 'exports'];
 
 /**
- * When values are there. Inside of one list either nothing is late, or all is that makes an item fail: where one fails at once while another
- * waits, graphql-js leaves the rejection of the other unheard, which would fail the test.
- */
-type When = 'any' | 'now' | 'late';
-
-/**
  * The same for the same seed: values, nulls, errors, promises that settle after some turns, and values of wrong types.
  * @param trouble how likely a value is to be at fault.
  */
@@ -66,34 +59,32 @@ export function faultyContext(schema: GraphQLSchema, seed: string, trouble: numb
       return { events: answerOf('[Event]', draw), totalItems: draw.below(9), unfilteredTotalItems: null };
     if (type === 'team') return { endpoints: answerOf('[ExportEndpoint]', draw), exports: answerOf('[Export]', draw) };
     const item = schema.getType(type.replace(/^\[(.*)\]$/, '$1')) as GraphQLNullableType & GraphQLOutputType;
-    return type.startsWith('[') ? listOf(new GraphQLNonNull(item), draw, 'any') : sound(item, draw, 'any');
+    return type.startsWith('[') ? listOf(new GraphQLNonNull(item), draw) : sound(item, draw);
   }
 
-  function listOf(item: GraphQLOutputType, draw: Draw, when: When): unknown[] {
-    const inside = when !== 'any' ? when : needsNoResolver(item) && draw.chance(0.5) ? 'now' : 'late';
-    return Array.from({ length: draw.below(3) }, () => drawn(item, draw, inside));
+  function listOf(item: GraphQLOutputType, draw: Draw): unknown[] {
+    return Array.from({ length: draw.below(3) }, () => drawn(item, draw));
   }
 
-  function drawn(type: GraphQLOutputType, draw: Draw, when: When): unknown {
+  function drawn(type: GraphQLOutputType, draw: Draw): unknown {
     const isFault = draw.chance(trouble);
     const isNull = draw.chance(isNonNullType(type) ? trouble / 4 : 0.05);
-    const make = () => (isFault ? fault(draw) : isNull ? null : sound(type, draw, when));
-    const isLate = when === 'late' && (isFault || isNull) && isNonNullType(type);
-    if (isLate || (when !== 'now' && draw.chance(isFault ? 0.3 : trouble))) return late(make, draw);
+    const make = () => (isFault ? fault(draw) : isNull ? null : sound(type, draw));
+    if (draw.chance(isFault ? 0.3 : trouble)) return late(make, draw);
     // What throws now does so where a field is asked for.
     return isFault ? () => fault(draw) : make();
   }
 
-  function sound(type: GraphQLOutputType, draw: Draw, when: When): unknown {
-    if (isNonNullType(type)) return sound(type.ofType, draw, when);
+  function sound(type: GraphQLOutputType, draw: Draw): unknown {
+    if (isNonNullType(type)) return sound(type.ofType, draw);
     if (isListType(type)) {
-      const items = listOf(type.ofType, draw, when);
+      const items = listOf(type.ofType, draw);
       return draw.chance(0.05) ? new Set(items) : items;
     }
     if (isEnumType(type)) return draw.pick(type.getValues()).value;
     if (isObjectType(type)) {
       const plain = Object.values(type.getFields()).filter(({ resolve }) => resolve === undefined);
-      return Object.fromEntries(plain.map(field => [field.name, drawn(field.type, draw, when)]));
+      return Object.fromEntries(plain.map(field => [field.name, drawn(field.type, draw)]));
     }
     switch (String(type)) {
       case 'Int':
@@ -131,13 +122,6 @@ export function faultyContext(schema: GraphQLSchema, seed: string, trouble: numb
     credential: { kind: draw.pick(['apiKey', 'bearer', 'cookie']), name: 'Ada', email: undefined },
   };
   return { context, calls };
-}
-
-/** Whether everything below a type comes with it. */
-function needsNoResolver(type: GraphQLOutputType): boolean {
-  const named = getNamedType(type);
-  if (!isObjectType(named)) return true;
-  return Object.values(named.getFields()).every(field => field.resolve === undefined && needsNoResolver(field.type));
 }
 
 /** What is made after some turns; what that throws, it rejects with. */

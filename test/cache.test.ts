@@ -837,14 +837,22 @@ describe('Redis', () => {
     await getOrLoad(cache, scope, tagged, never);
     await writesOf(admin, 2);
     const earlier = await Promise.all((await admin.keys('*')).map(async key => [key, await admin.get(key)] as const));
+    const restore = async () => {
+      for (const [key, value] of earlier) await admin.set(key, value ?? '');
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
+    };
     await cache.generations.renew('market:7');
-    for (const [key, value] of earlier) await admin.set(key, value ?? '');
-    await admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
+    await restore();
     await until(async () => {
       const { value, source } = await getOrLoad(cache, scope, tagged, never);
       expect(value).not.toEqual({ id: 'a #1' });
       return source === 'memory';
     });
     expect(redis.status).toBe('ready');
+    // A write that may still be carried out is not forgotten, either.
+    await (await cache.generations.begin('market:7'))('unknown');
+    await restore();
+    await until(async () => (await cache.generations.current('market:7'))?.state === 'unsettled');
+    expect(await redis.get(generationKey(redis, 'market:7'))).toMatch(/^unsettled-[\da-f-]{36}\+\?$/);
   });
 });

@@ -187,8 +187,8 @@ function followEpochs({ redis, namespace, telemetry }: SharedStore) {
 function createWrites({ redis, namespace, telemetry }: SharedStore) {
   /** The last write to each tag whose new token is not in Redis yet. */
   const owed = new Map<string, Change>();
-  /** The tags of the last minute's writes. */
-  const recent = new LRUCache<string, true>({ ...atMost(maxTags), ttl: unsettledSeconds * 1_000, perf: performance });
+  /** The tags of the last minute's writes, with the mark of those that may still be carried out. */
+  const recent = new LRUCache<string, string>({ ...atMost(maxTags), ttl: unsettledSeconds * 1_000, perf: performance });
   let failingSince = Number.POSITIVE_INFINITY;
 
   /** Returns whether Redis has changed the token. Never rejects. */
@@ -219,14 +219,14 @@ function createWrites({ redis, namespace, telemetry }: SharedStore) {
 
   // Its successor may not have had their tokens, and a gateway that starts now would trust the older ones.
   onServerLost(redis, () => {
-    for (const tag of recent.keys()) if (!owed.has(tag)) owed.set(tag, { renews: true });
+    for (const [tag, mark] of recent) if (!owed.has(tag)) owed.set(tag, { renews: true, mark });
     void payAll();
   });
 
   async function renew(tag: string, write?: string, mark?: string): Promise<void> {
     // Of writes that ended while Redis was away, only the last is taken from the list: the others leave it in a minute.
     owed.set(tag, { renews: true, write, mark: mark ?? owed.get(tag)?.mark });
-    recent.set(tag, true);
+    recent.set(tag, mark ?? recent.get(tag) ?? '');
     await pay(tag);
     if (!owed.has(tag)) return;
     void payAll();

@@ -1,3 +1,4 @@
+import { createHook } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -75,13 +76,32 @@ test.each(['gzip', 'br'])('a response is compressed with %s once for all clients
   const body = [Buffer.alloc(100_000, 'text')];
   const head = { headers: [], etag: '"e"', operation: undefined, outcome: 'ok', keepUntil: 0, generations: [] };
   const response: CachedResponse = { ...head, keptMs: 0, body, length: 100_000, compressed: {} };
-  const sent = () => represent(response, { 'accept-encoding': encoding });
+  const sent = () => represent(response, { 'accept-encoding': encoding }, undefined);
   const together = await Promise.all([sent(), sent()]);
   // Of another encoding meanwhile: it replaces none.
-  await represent(response, { 'accept-encoding': encoding === 'br' ? 'gzip' : 'br' });
+  await represent(response, { 'accept-encoding': encoding === 'br' ? 'gzip' : 'br' }, undefined);
   const later = await sent();
   expect(later.headers).toContain(encoding);
   for (const one of together) expect(one.body[0]).toBe(later.body[0]);
+});
+
+test('a few responses are compressed at a time: each that waits would take 250 KB', async () => {
+  let compressors = 0;
+  const hook = createHook({
+    init(_, type) {
+      if (type === 'ZLIB') compressors += 1;
+    },
+  }).enable();
+  const sent = Array.from({ length: 100 }, (_, index) => {
+    const head = { headers: [], etag: '"e"', operation: undefined, outcome: 'ok', keepUntil: 0, generations: [] };
+    const response = { ...head, keptMs: 0, body: [Buffer.alloc(2_000, `${index}`)], length: 2_000, compressed: {} };
+    return represent(response, { 'accept-encoding': 'gzip' }, undefined);
+  });
+  await new Promise(process.nextTick);
+  // Not a turn of the event loop later, so that none has ended.
+  expect(compressors).toBe(4);
+  hook.disable();
+  for (const { body } of await Promise.all(sent)) expect(gunzipSync(Buffer.concat(body))).toHaveLength(2_000);
 });
 
 describe.each([
@@ -97,6 +117,15 @@ describe.each([
     expect(second.body).toEqual(first.body);
     expect(second.headers['content-type']).toBe(first.headers['content-type']);
     expect(second.headers['referrer-policy']).toBe('no-referrer');
+  });
+
+  test('of a mutation is sent whole, whatever its client has', async () => {
+    const query = 'mutation { createSearchCriteria(input: { searchInput: "Who?" }) { __typename } }';
+    const { headers } = await post(at(), query);
+    for (const tag of [String(headers.etag), '*']) {
+      const again = await post(at(), query, { ...key, 'if-none-match': tag });
+      expect([again.status, again.body.length > 0]).toEqual([200, true]);
+    }
   });
 
   test('who has it already is told so', async () => {

@@ -51,7 +51,7 @@ function createSender(budget: MemoryBudget) {
       });
       state.whenClosed(letGo);
     }
-    return andThen(represent(cached, state.request.headers), ({ status, headers, body }): true => {
+    return andThen(represent(cached, state.request.headers, state.scope), ({ status, headers, body }): true => {
       const { response } = state;
       headers.push(...state.headers);
       response.writeHead(status, headers);

@@ -5,13 +5,14 @@ import { buffer } from 'node:stream/consumers';
 import { constants, createBrotliCompress, createGzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import type { Scope } from '../../auth/credentials.js';
 import type { Generation, Generations } from '../../data/cache/generations.js';
 import { hashedKey, type ScopedKey } from '../../data/cache/keys.js';
 import { createRedisGuard, maxQuickBytes, replacingOtherType } from '../../data/redis.js';
 import type { SharedStore } from '../../data/shared-store.js';
 import type { Signer } from '../../data/signer.js';
 import { timeNow } from '../../lib/clock.js';
-import { andThen, type MaybePromise } from '../../lib/run.js';
+import { andThen, Bulkhead, type MaybePromise } from '../../lib/run.js';
 import { reportHeaders } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
@@ -174,19 +175,31 @@ const brotliOptions = {
   params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 18 },
 };
 
-async function compress(body: readonly Buffer[], encoding: Encoding): Promise<Buffer> {
-  const compressor = encoding === 'br' ? createBrotliCompress(brotliOptions) : createGzip();
-  return buffer(Readable.from(body, { objectMode: false }).pipe(compressor));
+/** As many as zlib has threads by default: one that waits for a thread would already take 250 to 780 KB. Clients take turns. */
+const compressors = new Bulkhead(4, Number.POSITIVE_INFINITY);
+
+async function compress(body: readonly Buffer[], encoding: Encoding, client: Scope | undefined): Promise<Buffer> {
+  await new Promise<void>(start => compressors.enter({ client, start }));
+  try {
+    const compressor = encoding === 'br' ? createBrotliCompress(brotliOptions) : createGzip();
+    return await buffer(Readable.from(body, { objectMode: false }).pipe(compressor));
+  } finally {
+    compressors.leave();
+  }
 }
 
 /** The response's body, compressed once for each encoding. Clients with Brotli accept gzip too, so that hardly any response has both. */
-function compressedBody({ body, length, compressed }: CachedResponse, request: IncomingHttpHeaders) {
+function compressedBody(
+  { body, length, compressed }: CachedResponse,
+  request: IncomingHttpHeaders,
+  client: Scope | undefined,
+) {
   if (length < gzipThreshold) return undefined;
   const preferred: readonly Encoding[] = length < brotliThreshold ? ['gzip', 'br'] : ['br', 'gzip'];
   const accepted = preferred.filter(each => acceptedPatterns[each].test(String(request['accept-encoding'] ?? '')));
   const encoding = accepted.find(each => compressed[each] !== undefined) ?? accepted[0];
   if (encoding === undefined) return undefined;
-  compressed[encoding] ??= compress(body, encoding).catch(error => {
+  compressed[encoding] ??= compress(body, encoding, client).catch(error => {
     delete compressed[encoding];
     throw error;
   });
@@ -200,13 +213,16 @@ const varyingHeaders = `accept, accept-encoding, authorization, cookie, origin, 
 export function represent(
   response: CachedResponse,
   request: IncomingHttpHeaders,
+  client: Scope | undefined,
 ): MaybePromise<{ status: 200 | 304; headers: HeaderList; body: readonly Buffer[] }> {
   const { headers, etag, body, length } = response;
   // Weak: one tag stands for the body in each encoding.
   const sent = ['vary', varyingHeaders, 'etag', `W/${etag}`, 'cache-control', cacheControl(response, request)];
   const common: HeaderList = [...headers, ...sent];
-  if (matches(request['if-none-match'], etag)) return { status: 304, headers: common, body: [] };
-  const compressed = compressedBody(response, request);
+  // What changes something has been carried out: its client needs the answer.
+  if (response.keepUntil > 0 && matches(request['if-none-match'], etag))
+    return { status: 304, headers: common, body: [] };
+  const compressed = compressedBody(response, request, client);
   if (compressed === undefined) {
     common.push('content-length', length);
     return { status: 200, headers: common, body };

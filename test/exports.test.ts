@@ -510,6 +510,7 @@ describe('an export', () => {
     expect(receivedCall?.headers).toMatchObject({
       'content-type': 'application/json',
       'accept-encoding': 'gzip, br',
+      'user-agent': expect.stringMatching(/^market-intelligence-gateway\//),
       'idempotency-key': data.exportMarketToEndpoint.exportId,
       authorization: 'Basic abc',
     });

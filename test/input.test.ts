@@ -714,7 +714,7 @@ describe('the argument of an error that GraphQL itself finds', () => {
   });
 });
 
-test('the method, headers and path of a request are not passed upstream', async () => {
+test('the method, headers and path of a request are not passed upstream; the gateway says who it is', async () => {
   await gateway.query(
     '{ events { totalCount } }',
     {},
@@ -727,8 +727,9 @@ test('the method, headers and path of a request are not passed upstream', async 
     },
   );
   expect(service.calls.map(({ method, headers }) => ({ method, names: Object.keys(headers).sort() }))).toEqual([
-    { method: 'GET', names: ['accept', 'accept-encoding', 'x-api-key', 'x-request-id'] },
+    { method: 'GET', names: ['accept', 'accept-encoding', 'user-agent', 'x-api-key', 'x-request-id'] },
   ]);
+  expect(service.calls[0]?.headers['user-agent']).toMatch(/^market-intelligence-gateway\/\d+\.\d+\.\d+$/);
 });
 
 test('what a field selects is found once, however often fragments spread each other', () => {

@@ -8,6 +8,9 @@ export const { version }: { readonly version: string } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 );
 
+/** How the gateway names itself to the servers that it calls: firewalls refuse requests without a name. */
+export const userAgent = `market-intelligence-gateway/${version}`;
+
 /** What each metric means stands in `metrics.json`, besides those of the Node process. */
 type MetricName = keyof typeof help;
 

@@ -8,6 +8,7 @@ import { hostTime } from '../../lib/clock.js';
 import { createConnector } from '../../lib/connector.js';
 import { pathOf } from '../../lib/network.js';
 import { Bulkhead } from '../../lib/run.js';
+import { userAgent } from '../../observability/metrics.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
 import type { Exchange } from './exchange.js';
 import type { Address, CallAuth, Reply, UpstreamRequest } from './request.js';
@@ -42,6 +43,9 @@ export function createDestinations(options: UpstreamOptions, wire?: Dispatcher):
   }
   return destinations;
 }
+
+/** Of each request, names and values in turn. */
+const fixedHeaders = ['user-agent', userAgent, 'accept', 'application/json', 'accept-encoding', readableEncodings];
 
 const waitingPerConnection = 32;
 const clockEveryMs = 10_000;
@@ -149,9 +153,7 @@ function createOrigin(url: URL, options: UpstreamOptions, wire?: Dispatcher) {
     ): void {
       const path = prefix + ownPath;
       const sent = credential && toUpstreamAuth(credential, path);
-      // Names and values in turn.
-      const own = ['accept', 'application/json', 'accept-encoding', readableEncodings, 'x-request-id', operation.id];
-      const headers = own.concat(sent?.header ?? []);
+      const headers = [...fixedHeaders, 'x-request-id', operation.id, ...(sent?.header ?? [])];
       if (span !== undefined) headers.push(...Object.entries(span.headers()).flat());
       if (body !== undefined) headers.push('content-type', 'application/json');
       const query = sent?.query === undefined ? '' : `${path.includes('?') ? '&' : '?'}${sent.query}`;

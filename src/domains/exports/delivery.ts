@@ -4,6 +4,7 @@ import { Client } from 'undici';
 import { Chunks, joinBytes, readableEncodings, type UnreadableBody, utf8Pieces } from '../../lib/body.js';
 import { timeNow } from '../../lib/clock.js';
 import { iso } from '../../lib/time.js';
+import { userAgent } from '../../observability/metrics.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import {
@@ -117,6 +118,7 @@ export async function attemptOnce(
   const client = new Client(call.url.origin, { connect: guard.connect, headersTimeout: 0, bodyTimeout: 0 });
   const deadline = setTimeout(() => void client.destroy(timedOut), attemptMs);
   const informational: number[] = [];
+  const isNamed = Object.keys(endpointHeaders).some(name => name.toLowerCase() === 'user-agent');
   let isConnected = false;
   client.once('connect', () => {
     isConnected = true;
@@ -126,6 +128,7 @@ export async function attemptOnce(
       method: 'POST',
       path: call.url.pathname + call.url.search,
       headers: {
+        ...(!isNamed && { 'user-agent': userAgent }),
         ...endpointHeaders,
         'content-type': 'application/json',
         'accept-encoding': readableEncodings,

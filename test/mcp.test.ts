@@ -213,6 +213,31 @@ describe('the tools of the sandbox', () => {
     expect(await countOf({ minSeverity: null, minLikelihood: null, search: null })).toBe(severe);
     expect(await countOf({ minSeverity: 0, minLikelihood: 0 })).toBeGreaterThan(severe);
     expect((await call('countEvents', { interval: null })).isError).toBe(false);
+    const listed = { marketId: markets.published, orderBy: { field: 'NAME', direction: null } };
+    expect((await call('findCompanies', listed)).isError).toBe(false);
+  });
+
+  test('take JSON in a text for what it says where the tool takes no text', async () => {
+    const { first, alertTypes } = { first: 3, alertTypes: ['Price Volatility', 'Capacity Change'] };
+    const events = { from: '2020-01-01', first, alertTypes, to: '2030-01-01' };
+    const answer = await call('searchEvents', events);
+    expect(answer.structuredContent.data.events.nodes).toHaveLength(first);
+    const texts = { ...events, first: `${first}`, alertTypes: JSON.stringify(alertTypes) };
+    expect(await call('searchEvents', texts)).toEqual(answer);
+    const companies = { marketId: markets.published, orderBy: { field: 'NAME', direction: 'DESC' } };
+    expect(await call('findCompanies', { ...companies, orderBy: JSON.stringify(companies.orderBy) })).toEqual(
+      await call('findCompanies', companies),
+    );
+    // A text is what it is, also where it looks like a number; and what does not fit is an error, as it was sent.
+    expect((await call('describeMarket', { marketId: `${markets.published}` })).isError).toBe(false);
+    for (const wrong of ['"3"', 'three', '[3]', 'null', '1e400'])
+      expect((await call('searchEvents', { ...events, first: wrong })).structuredContent.errors).toMatchObject([
+        { extensions: { code: 'BAD_USER_INPUT', argument: 'first' } },
+      ]);
+    const deep = `${'['.repeat(100)}${']'.repeat(100)}`;
+    expect((await call('searchEvents', { ...events, alertTypes: deep })).structuredContent.errors).toMatchObject([
+      { extensions: { code: 'QUERY_TOO_COMPLEX' } },
+    ]);
   });
 
   test('say what their arguments may be', () => {
@@ -984,6 +1009,11 @@ describe('a request', () => {
       const response = await fetch(`${gateway.url}/mcp`, { method, headers: demoHeaders });
       expect(await codeOf(response)).toEqual([405, 'BAD_REQUEST']);
     }
+    const headers = { ...demoHeaders, 'content-type': 'application/json' };
+    expect(await codeOf(await fetch(`${gateway.url}/mcp`, { method: 'DELETE', headers }))).toEqual([
+      405,
+      'BAD_REQUEST',
+    ]);
   });
 
   test('that is no JSON is an error of JSON-RPC, too', async () => {
@@ -1009,6 +1039,17 @@ describe('a request', () => {
     ['notifications/initialized', { params: null }],
     ['notifications/initialized', { params: { _meta: null } }],
     ['ping', { id: 1, params: null }],
+    [
+      'initialize',
+      {
+        id: 1,
+        params: {
+          protocolVersion: '2025-11-25',
+          clientInfo: { name: 'a', version: '1', title: null },
+          capabilities: { roots: null },
+        },
+      },
+    ],
     ['ping', { id: 1, params: { _meta: { progressToken: null } } }],
     ['tools/list', { id: 1, params: null }],
     ['tools/list', { id: 1, params: { cursor: null, _meta: null } }],

@@ -161,6 +161,8 @@ export function parseReadBodies(app: FastifyInstance): void {
     andThen(readBody(payload), body => {
       try {
         if (body instanceof Error) throw body;
+        // Some clients of agents say what type the body has that they do not send.
+        if (body.length === 0 && request.is404) return done(null);
         // What cannot be decoded would be replaced, and sent to the service.
         if (!isUtf8(body)) throw new Refused(400, 'The body must be UTF-8');
         parse(request, checkedJson(body), (error, value) => {

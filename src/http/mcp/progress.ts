@@ -25,7 +25,7 @@ export interface JobState {
   readonly jobs: readonly { readonly workflowName: string | null; readonly status: string | null }[];
 }
 
-interface StartedJobs {
+export interface StartedJobs {
   readonly marketId: string;
   readonly phase: string;
 }

@@ -69,9 +69,7 @@ export async function answerMessage(request: FastifyRequest, signal: AbortSignal
   const message = request.body as Message;
   // Many clients and models write null for what they leave out. For GraphQL, it would be a value in place of the default.
   if (message?.params === null) delete message.params;
-  for (const members of [message?.params, message?.params?._meta, message?.params?.arguments]) {
-    for (const name in members) if (members[name] === null) delete members[name];
-  }
+  leaveOutNulls(message?.params);
   const meta = message?.params?._meta;
   const version = meta?.[PROTOCOL_VERSION_META_KEY] ?? request.headers['mcp-protocol-version'];
   // A client that does not know the server yet names its version in the message `initialize`.
@@ -92,6 +90,16 @@ export async function answerMessage(request: FastifyRequest, signal: AbortSignal
   }
   const responseMode = takesJson ? 'auto' : 'sse';
   return createMcpHandler(() => server, { legacy: 'reject', responseMode }).fetch(asked, { parsedBody: message });
+}
+
+/** At any depth, but not in lists. */
+function leaveOutNulls(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  const members = value as Record<string, unknown>;
+  for (const name of Object.keys(members)) {
+    if (members[name] === null && !Array.isArray(value)) delete members[name];
+    else leaveOutNulls(members[name]);
+  }
 }
 
 /** Of these, the package reports invalid parameters as an internal error. */

@@ -6,7 +6,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { hashedKey, scopedKey } from '../../data/cache/keys.js';
 import { Abandoned, BadUserInput, Unauthenticated } from '../../errors.js';
+import { jsonValueOf } from '../../graphql/limits/bounds.js';
 import { responseMessage } from '../../graphql/response-text.js';
+import { bytesOfValue, type Claim } from '../../lib/memory-budget.js';
 import type { ProxyHeaders } from '../../lib/network.js';
 import { parseWebUrl } from '../../lib/web-url.js';
 import { type OperationInfo, operationName } from '../../observability/operation-info.js';
@@ -16,7 +18,7 @@ import { type RequestState, stateOf } from '../request-state.js';
 import { answerOf, answerSchema, failure, type ToolAnswer } from './answer.js';
 import type { JsonSchema } from './json-schema.js';
 import type { ToolOperation } from './operations.js';
-import { createJobWatch, type JobState, type JobWatch } from './progress.js';
+import { createJobWatch, type JobState, type JobWatch, type StartedJobs } from './progress.js';
 import type { ToolCall } from './protocol.js';
 
 interface McpDeps {
@@ -129,26 +131,27 @@ function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch) 
 
   async function execute(
     tool: ToolOperation,
-    variables: Readonly<Record<string, unknown>>,
+    sent: Readonly<Record<string, unknown>>,
     info: OperationInfo,
     identity: Identity,
     signal: AbortSignal,
-  ): Promise<ToolAnswer> {
+  ): Promise<{ readonly answer: ToolAnswer; readonly jobs?: StartedJobs | undefined }> {
     info.name = operationName(tool.operation.name);
     info.type = tool.operation.type;
-    const operation = { ...tool.operation, variables };
     const claim = budget.claim(identity);
     try {
-      checkNames(tool, variables);
+      const variables = typedArguments(tool, sent, claim);
+      const operation = { ...tool.operation, variables };
       const client = { ...identity, scope: acceptedScopes.turnOf(identity.scope) };
       await documentChecks.checkOperation(client, operation, info);
       const { data, errors } = await executor.single(operation, { identity, info }, signal, claim);
       const { parts } = responseMessage({ data, ...(errors && { errors }) }, claim);
-      return answerOf(tool, parts.join(''), variables);
+      const answer = answerOf(tool, parts.join(''), variables);
+      return { answer, jobs: answer.errors === undefined ? progress.startedBy(tool, variables) : undefined };
     } catch (error) {
       const { errors, outcome } = executor.failure(error, info.id);
       info.outcome = outcome;
-      return failure(tool, JSON.parse(errors));
+      return { answer: failure(tool, JSON.parse(errors)) };
     } finally {
       if (signal.aborted) info.outcome = 'ABANDONED';
       info.executedAt ??= performance.now();
@@ -157,15 +160,14 @@ function createToolCalls({ tools, subscriptions }: McpDeps, progress: JobWatch) 
   }
 
   return async (
-    { name, arguments: variables, onProgress }: ToolCall,
+    { name, arguments: sent, onProgress }: ToolCall,
     state: RequestState,
     identity: Identity,
     signal: AbortSignal,
   ): Promise<ToolAnswer | undefined> => {
     const tool = byName.get(name);
     if (tool === undefined) return undefined;
-    const answer = await execute(tool, variables, state.operation, identity, signal);
-    const jobs = answer.errors === undefined ? progress.startedBy(tool, variables) : undefined;
+    const { answer, jobs } = await execute(tool, sent, state.operation, identity, signal);
     if (jobs === undefined || onProgress === undefined) return answer;
     try {
       state.countAsStream?.(state);
@@ -204,13 +206,32 @@ async function begun(response: Response): Promise<Response> {
   return new Response(all, response);
 }
 
-/** @throws BadUserInput for an argument that the tool does not have: GraphQL would ignore it. */
-function checkNames({ input }: ToolOperation, variables: Readonly<Record<string, unknown>>): void {
-  const known = Object.keys(input.properties as object);
-  const unknown = Object.keys(variables).find(name => !known.includes(name));
-  if (unknown !== undefined)
-    throw new BadUserInput(unknown, `is not an argument; there are ${known.join(', ') || 'none'}`);
+/**
+ * The arguments of a call. Many clients send a list, an object, a number or a boolean as JSON in a text: it stands for that where the tool takes no text.
+ * @throws BadUserInput for an argument that the tool does not have: GraphQL would ignore it. As `jsonValueOf` and `Claim.reserve` do.
+ */
+function typedArguments({ input }: ToolOperation, sent: Readonly<Record<string, unknown>>, claim: Claim) {
+  const known = new Map(Object.entries(input.properties as Readonly<Record<string, JsonSchema>>));
+  const typed = Object.entries(sent).map(([name, value]) => {
+    const schema = known.get(name);
+    if (schema === undefined)
+      throw new BadUserInput(name, `is not an argument; there are ${[...known.keys()].join(', ') || 'none'}`);
+    if (typeof value !== 'string' || schema.type === 'string') return [name, value];
+    const meant = jsonValueOf(value);
+    claim.reserveMore(bytesOfValue(meant));
+    return [name, isOfType[schema.type as keyof typeof isOfType](meant) ? meant : value];
+  });
+  return Object.fromEntries(typed) as Readonly<Record<string, unknown>>;
 }
+
+/** The types that a schema of an argument has, besides texts. */
+const isOfType = {
+  array: Array.isArray,
+  object: (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  integer: Number.isInteger,
+  number: Number.isFinite,
+  boolean: (value: unknown) => typeof value === 'boolean',
+};
 
 const messageOf = ({ jobs }: JobState) =>
   jobs.map(({ workflowName, status }) => `${workflowName ?? 'job'}: ${status ?? 'unknown'}`).join(', ');

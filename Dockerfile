@@ -40,5 +40,5 @@ USER 1000:1000
 EXPOSE 4000 9090
 # The port for clients answers where ADMIN_PORT is empty, or 0, which is any free port. Seldom, since it is a process of Node's: whoever sends traffic asks /readyz itself.
 HEALTHCHECK --interval=30s --timeout=3s \
-  CMD ["node", "-e", "const { HOST = '127.0.0.1', PORT, ADMIN_PORT } = process.env; fetch(`http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${Number(ADMIN_PORT) || PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "const { HOST: host = '127.0.0.1', PORT, ADMIN_PORT } = process.env; http.get({ host, port: Number(ADMIN_PORT) || PORT, path: '/healthz', agent: false }, ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 CMD ["./start"]

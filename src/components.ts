@@ -2,7 +2,8 @@
 import type { GraphQLSchema } from 'graphql';
 import type { DestinationStream } from 'pino';
 import type { Dispatcher } from 'undici';
-import { AcceptedScopes, createScoper, type Scope } from './auth/credentials.js';
+import { AcceptedScopes } from './auth/accepted-scopes.js';
+import { createScoper, type Scope } from './auth/credentials.js';
 import { createSealer } from './auth/seal.js';
 import { createTeams, readTeams, type TeamList, type Teams } from './auth/teams.js';
 import type { Config } from './config/config.js';

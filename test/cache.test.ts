@@ -3,7 +3,8 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { AcceptedScopes, type Scope } from '../src/auth/credentials.js';
+import { AcceptedScopes } from '../src/auth/accepted-scopes.js';
+import type { Scope } from '../src/auth/credentials.js';
 import { Cache, type Load, type Loaded, type Lookup, type LookupOutcome } from '../src/data/cache/cache.js';
 import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
 import { type ScopedKey, scopedKey } from '../src/data/cache/keys.js';

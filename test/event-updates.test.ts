@@ -2,7 +2,8 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { AcceptedScopes, type Credential, type Scope } from '../src/auth/credentials.js';
+import { AcceptedScopes } from '../src/auth/accepted-scopes.js';
+import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Secret } from '../src/config/values.js';
 import { known } from '../src/data/parsing.js';
 import type { Watched } from '../src/data/polling/poller.js';

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { AcceptedScopes, type Credential, type Scope } from '../src/auth/credentials.js';
+import { AcceptedScopes } from '../src/auth/accepted-scopes.js';
+import type { Credential, Scope } from '../src/auth/credentials.js';
 import type { Config } from '../src/config/config.js';
 import { Secret } from '../src/config/values.js';
 import { connectRedis, createRedisCounter } from '../src/data/redis.js';

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { FleetScopes, Scope } from '../auth/credentials.js';
+import type { FleetScopes } from '../auth/accepted-scopes.js';
+import type { Scope } from '../auth/credentials.js';
 import { atMost } from '../lib/memory-budget.js';
 import { minuteMs } from '../lib/time.js';
 import { createRedisGuard } from './redis.js';

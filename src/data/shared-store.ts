@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AcceptedScopes } from '../auth/credentials.js';
+import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Config } from '../config/config.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { RedisClient } from './redis.js';

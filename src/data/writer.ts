@@ -1,6 +1,7 @@
 // Writes to the service, and what they make stale.
 import type { z } from 'zod';
-import type { AcceptedScopes, Scope } from '../auth/credentials.js';
+import type { AcceptedScopes } from '../auth/accepted-scopes.js';
+import type { Scope } from '../auth/credentials.js';
 import { Conflict, UpstreamFailure, UpstreamInvalidResponse } from '../errors.js';
 import type { WriteEffect } from './cache/generations.js';
 import { marketTag } from './cache/keys.js';

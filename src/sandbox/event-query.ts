@@ -1,4 +1,4 @@
-// Finds, filters and pages events, by the parameters of the service's list.
+// Reads the parameters of the list of events, and says whether an event passes them.
 import { z } from 'zod';
 import type { MarketEvent } from './world/events.js';
 

@@ -1,6 +1,7 @@
 // The polls of one thing, by one gateway of the fleet for all listeners.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
+import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
+import type { Scope } from '../../auth/credentials.js';
 import { retryAfterMs } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';

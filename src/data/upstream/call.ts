@@ -1,5 +1,6 @@
 // One call to the service, as states from the queue to its end.
-import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
+import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
+import type { Scope } from '../../auth/credentials.js';
 import {
   Forbidden,
   type GatewayError,

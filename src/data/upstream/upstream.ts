@@ -7,7 +7,8 @@
 // - Tells: the metadata of the response about each call, the metrics, the trace, and the log when the service fails and works again.
 // - Never: caches, parses more than JSON, follows a redirect, or repeats a write.
 import type { Dispatcher } from 'undici';
-import { type AcceptedScopes, type PerScope, perScope, type Scope } from '../../auth/credentials.js';
+import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
+import { type PerScope, perScope, type Scope } from '../../auth/credentials.js';
 import { Abandoned, NotConfigured, UpstreamTimeout } from '../../errors.js';
 import { heapLimit } from '../../lib/heap.js';
 import type { MaybePromise } from '../../lib/run.js';

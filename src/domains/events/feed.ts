@@ -1,6 +1,7 @@
 // What follows an event list: subscriptions, changes by pull, and watches, over one poll for each filter and credential.
 import { randomBytes } from 'node:crypto';
-import { type AcceptedScopes, type Credential, perScope, type Scope } from '../../auth/credentials.js';
+import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
+import { type Credential, perScope, type Scope } from '../../auth/credentials.js';
 import { eventsTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
 import type { Feed } from '../../data/polling/topic.js';

@@ -1,6 +1,7 @@
 // Counts requests per minute of addresses, credentials and teams, over the whole fleet where there is Redis.
 import { LRUCache } from 'lru-cache';
-import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
+import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
+import type { Scope } from '../../auth/credentials.js';
 import type { ClientLimits } from '../../auth/teams.js';
 import type { Config } from '../../config/config.js';
 import type { RateLimitUsage } from '../../context.js';

@@ -2,7 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import type { AcceptedScopes, Scope } from '../../auth/credentials.js';
+import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
+import type { Scope } from '../../auth/credentials.js';
 import type { Reloadable } from '../../config/values.js';
 import type { Generations } from '../../data/cache/generations.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';

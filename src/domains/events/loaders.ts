@@ -140,13 +140,18 @@ async function findEvent(
   const all = await readNewest({ ...anyScore, from, to: iso(endFor(now)) }, limit, search);
   let { missing } = all;
   let found = all.events.find(isIt);
-  if (found === undefined && missing !== 0) {
+  // Its embedding is in a response of its own: of the few events that have its time; where these are more than a page, of the page on which it was found.
+  const whole = async (event: Event) => (vectors ? ((await findAt(updatedAt(event))) ?? (await findAgain?.())) : event);
+  let result = found && (await whole(found));
+  if (result === undefined && (found !== undefined || missing !== 0)) {
     const calls = searched.filter(read => wasCalled(...read)).length;
-    const callsLeft = callsToFindNewest + Math.ceil(limit / maxPageSize) - calls;
+    // With those for an embedding that was not there.
+    const callsLeft = callsToFindNewest + Math.ceil(limit / maxPageSize) - calls - (found === undefined ? 0 : 2);
     // By then, the list may have grown.
     if (callsLeft * maxPageSize >= Math.min(all.total + maxPageSize, limit)) {
       const again = await readPages(all.query, limit, readAgain);
       found = again.events.find(isIt);
+      result = found && (await whole(found));
       // What two reads miss alike is how the list is.
       missing = again.missing === all.missing ? 0 : again.missing;
     }
@@ -161,11 +166,8 @@ async function findEvent(
         : `There is no such event among the newest ${limit} since ${since}; read events with a filter of a later time`,
     );
   }
-  if (!vectors) return found;
-  // Of the few events that have its time; where these are more than a page, of the page on which it was found.
-  const whole = (await findAt(updatedAt(found))) ?? (await findAgain?.());
-  if (whole === undefined) throw new UpstreamUnavailable('The event changed while it was read; try again');
-  return whole;
+  if (result === undefined) throw new UpstreamUnavailable('The event changed while it was read; try again');
+  return result;
 }
 
 export type EventWindowWithCursor = Awaited<ReturnType<ReturnType<typeof createEventsLoaders>['window']>>;

@@ -65,8 +65,8 @@ function createReports({ log, telemetry, names, teamOf, slowOperationMs }: Reque
     if (!isSlow || type === undefined || type === 'subscription') return;
     // All are slow while the service hangs. The warning that this has ended says how many more there were.
     if (!mayLogSlow(Symbol())) {
-      telemetry.warn('Slow operation', `more than ${maxLines} in a minute; the others have no line`);
-      telemetry.works('Slow operation', undefined, 1_000);
+      telemetry.warn('Lines of slow operations', `more than ${maxLines} in a minute; the others have no line`);
+      telemetry.works('Lines of slow operations', undefined, 1_000);
       return;
     }
     const document = text === undefined ? undefined : createHash('sha256').update(text).digest('hex');

@@ -27,7 +27,7 @@ import { registerStaticFiles } from './http/static-files.js';
 import { cacheBytes, memoryLimit } from './lib/heap.js';
 import type { Lifecycle } from './lib/lifecycle.js';
 import { createProxyHeaders } from './lib/network.js';
-import { oncePerValue, sharedRun } from './lib/run.js';
+import { most, oncePerValue, sharedRun } from './lib/run.js';
 import { createOperationNames } from './observability/operation-info.js';
 import { registerSubscriptions } from './subscriptions/transports.js';
 
@@ -173,6 +173,12 @@ function addGauges(
   readGauge('gateway_requests_in_flight', () => requestAdmission.inFlight);
   readGauge('gateway_connections', connections.byKind, 'kind');
   readGauge('gateway_connections_of_top_client', connections.ofTopClient);
+  const ofTopClient = () => ({
+    requestsInFlight: requestAdmission.inFlightOfTopClient,
+    heldBytes: most(budget.owners.values()),
+    upstreamCalls: most([...acceptedScopes.calls()].map(([, calls]) => calls)),
+  });
+  readGauge('gateway_top_client', ofTopClient, 'measure');
   readGauge('gateway_connections_limit', () => connections.max);
   readGauge('gateway_operations_running', () => concurrency.running);
   readGauge('gateway_operations_limit', () => concurrency.limit);

@@ -53,6 +53,26 @@ test('the metrics say that the gateway is ready, and which version it is', async
   expect(await counted(gateway.url, 'gateway_build_info', { version, node: process.version })).toBe(1);
 });
 
+test('say what the client has that has the most of it', async () => {
+  const own = forTest(await startGateway());
+  const of = (measure: string) => counted(own.url, 'gateway_top_client', { measure });
+  expect(await Promise.all(['requestsInFlight', 'heldBytes', 'upstreamCalls'].map(of))).toEqual([0, 0, 0]);
+  const other = { 'x-api-key': 'demo-key-markets-only' };
+  // The service has accepted both.
+  for (const headers of [demoHeaders, other]) await own.query('{ market(id: 1) { name } }', {}, headers);
+  const release = hold(sandboxOf(own), /topics|companies/);
+  const asked = [
+    own.query('{ market(id: 1) { topics { id } } }', {}, demoHeaders),
+    own.query('{ market(id: 2) { topics { id } } }', {}, demoHeaders),
+    own.query('{ market(id: 3) { topics { id } } }', {}, other),
+  ];
+  await until(async () => (await of('requestsInFlight')) === 2);
+  release();
+  await Promise.all(asked);
+  await until(async () => (await of('requestsInFlight')) === 0);
+  expect(await of('upstreamCalls')).toBe(3);
+});
+
 test.each([
   ['takes long', 0, 2_200],
   ['comes from a cache', 60_000, 0],

@@ -79,6 +79,9 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     get inFlight(): number {
       return inFlight.running;
     },
+    get inFlightOfTopClient(): number {
+      return inFlight.ofTopClient;
+    },
 
     stage,
     ...createExecutionLimit(deps, shed),

@@ -13,6 +13,13 @@ export function addTo<K>(amounts: Map<K, number>, client: K, by: number): void {
   else amounts.set(client, amount);
 }
 
+/** What the client has that has the most. */
+export function most(amounts: Iterable<number>): number {
+  let largest = 0;
+  for (const amount of amounts) largest = Math.max(largest, amount);
+  return largest;
+}
+
 /** A queue in which clients take turns: each has so many items in a row, its oldest first. */
 class FairQueue<T> {
   readonly #itemsInTurn: number;

@@ -1,7 +1,7 @@
 // How many operations are executed at once: as many as the event loop can serve in time, with a share for each client.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Config } from '../../config/config.js';
-import { addTo, maxBeyond, shareOf, standingQueueMs } from '../../lib/run.js';
+import { addTo, maxBeyond, most, shareOf, standingQueueMs } from '../../lib/run.js';
 
 /**
  * Bounds how many operations run at once in this process, so that each of them stays quick while more come in than one processor can answer. The
@@ -24,6 +24,11 @@ export class FairCount {
   running = 0;
   /** Those that began beyond the limit. */
   #beyond = 0;
+
+  /** How many the client with the most runs. */
+  get ofTopClient(): number {
+    return most(this.#runningOf.values());
+  }
 
   /** Whether one more of a client may run where as many run as the limit allows. */
   mayExceed(client: string, limit: number): boolean {

@@ -235,8 +235,8 @@ describe('the alerts', () => {
   test('are sent once each, and once more when they end, whatever fires beside them', async () => {
     const ticket = (alertname: string, more: object) => ({ alertname, job: 'gateway', severity: 'ticket', ...more });
     const all = [
-      ticket('RedisFaults', { instance: 'one' }),
-      ticket('RedisFaults', { instance: 'two' }),
+      ticket('DataDirFailing', { instance: 'one' }),
+      ticket('DataDirFailing', { instance: 'two' }),
       ticket('ServiceFailing', { family: 'events' }),
       ticket('ServiceFailing', { family: 'markets' }),
     ];

@@ -72,10 +72,13 @@ const freshEmbeddings = () => `{ events(first: ${++size}) { nodes { vectorIndex 
 /** A gateway by the number of its place. */
 const over = (index: number): TestGateway => gateways[index] ?? alone;
 
-test.each(['gzip', 'br'])('a response is compressed with %s once for all clients', async encoding => {
-  const body = [Buffer.alloc(100_000, 'text')];
+const responseOf = (body: Buffer): CachedResponse => {
   const head = { headers: [], etag: '"e"', operation: undefined, outcome: 'ok', keepUntil: 0, generations: [] };
-  const response: CachedResponse = { ...head, keptMs: 0, body, length: 100_000, compressed: {} };
+  return { ...head, keptMs: 0, body: [body], length: body.length, compressed: {} };
+};
+
+test.each(['gzip', 'br'])('a response is compressed with %s once for all clients', async encoding => {
+  const response = responseOf(Buffer.alloc(100_000, 'text'));
   const sent = () => represent(response, { 'accept-encoding': encoding }, undefined);
   const together = await Promise.all([sent(), sent()]);
   // Of another encoding meanwhile: it replaces none.
@@ -93,9 +96,7 @@ test('a few responses are compressed at a time: each that waits would take 250 K
     },
   }).enable();
   const sent = Array.from({ length: 100 }, (_, index) => {
-    const head = { headers: [], etag: '"e"', operation: undefined, outcome: 'ok', keepUntil: 0, generations: [] };
-    const response = { ...head, keptMs: 0, body: [Buffer.alloc(2_000, `${index}`)], length: 2_000, compressed: {} };
-    return represent(response, { 'accept-encoding': 'gzip' }, undefined);
+    return represent(responseOf(Buffer.alloc(2_000, `${index}`)), { 'accept-encoding': 'gzip' }, undefined);
   });
   await new Promise(process.nextTick);
   // Not a turn of the event loop later, so that none has ended.

@@ -221,14 +221,15 @@ describe('the alerts', () => {
         .map(({ alertname }) => alertname)
         .sort();
     // Operations that fail are seldom slow, and those that are slow do not fail.
-    expect(ofJob('failing')).toEqual(['AvailabilityBudgetSlow', 'LatencyBudgetSlow']);
-    expect(ofJob('refused')).toEqual(['EveryCredentialRefused']);
+    expect(ofJob('failing')).toEqual(['AvailabilityBudgetSlow', 'LatencyBudgetSlow', 'ServiceFailing']);
+    expect(ofJob('refused')).toEqual(['EveryCredentialRefused', 'ServiceFailing']);
     expect(ofJob('gone')).toEqual([
       'AvailabilityBudgetFast',
       'AvailabilityBudgetSlow',
       'GatewayDown',
       'LatencyBudgetFast',
       'LatencyBudgetSlow',
+      'ServiceFailing',
     ]);
   });
 

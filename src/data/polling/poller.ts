@@ -62,7 +62,7 @@ export class Poller {
   #polling: AbortController | undefined;
   #lockTimer: NodeJS.Timeout | undefined;
   #staleTimer: NodeJS.Timeout | undefined;
-  /** The order of what listeners got while the generation was unknown: an older state would be a step back for them. */
+  /** The order of what listeners got of another generation, or while it was unknown: an older state would be a step back for them. */
   #minOrder = 0;
   /** Whether listeners got the newest state again, because it is old. */
   #isStale = false;
@@ -230,7 +230,7 @@ export class Poller {
     const generation = (await read().catch(() => undefined)) ?? ifUnknown;
     if (this.#isStopped || generation === this.#generation) return;
     clearTimeout(this.#staleTimer);
-    this.#minOrder = this.#generation === undefined ? (this.topic.newest?.order ?? this.#minOrder) : 0;
+    this.#minOrder = this.topic.newest?.order ?? this.#minOrder;
     // The clocks of gateways that polled alone may be wrong.
     this.#staleTimer = setTimeout(() => (this.#minOrder = 0), staleIntervals * this.#deps.intervalMs);
     this.#generation = generation;

@@ -12,7 +12,7 @@ import { startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { overSse } from './support/streams.js';
 import { until } from './support/until.js';
-import { eventPage, fakeWire, pageOf, type WireCall, type WireReply } from './support/wire.js';
+import { eventMeta, eventPage, fakeWire, pageOf, type WireCall, type WireReply } from './support/wire.js';
 
 /** What the service answers. */
 let answer: (call: WireCall) => WireReply = () => ({ body: '' });
@@ -51,6 +51,17 @@ async function driftCounted(before: Record<string, number> = {}): Promise<Record
 
 const good = { _id: 'e-1', title: 'Good', lastUpdated: '2026-01-31T08:30:00.000Z' };
 const query = '{ events { totalCount nodes { id title } } }';
+
+test('a text that is not UTF-8 is served with what stands for it, and counted', async () => {
+  over(call => {
+    const page = { meta: eventMeta(call.url, 1), data: [{ ...good, title: 'Zoë' }] };
+    return { body: Buffer.from(JSON.stringify(page), 'latin1') };
+  });
+  const before = await driftCounted();
+  const { data, errors } = await gateway.query('{ events { nodes { title } } }');
+  expect({ nodes: data.events?.nodes, errors }).toEqual({ nodes: [{ title: 'Zo\ufffd' }] });
+  expect(await driftCounted(before)).toMatchObject({ 'events: a text that is not UTF-8': 1 });
+});
 
 describe('one bad record', () => {
   test.each<[string, unknown, string | null, string[]]>([

@@ -1,4 +1,5 @@
 // The reads of one request: batched, cached, and parsed.
+import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Scope } from '../auth/credentials.js';
@@ -157,9 +158,11 @@ function loadedFrom(
   reply: Reply,
   before?: unknown,
 ): MaybePromise<Loaded> {
+  // What is not becomes U+FFFD.
+  const fields = isUtf8(reply.body) ? [] : [`${read.request.family}: a text that is not UTF-8`];
   const text = replyText(reply, read.request);
   auth.metadata.claim?.reserveForParsing(text.length);
-  const schemaDrift: SchemaDrift = { fields: [], leftOut: 0 };
+  const schemaDrift: SchemaDrift = { fields, leftOut: 0 };
   const loaded = (value: unknown): Loaded => {
     for (const field of schemaDrift.fields) telemetry.drift(field);
     return {

@@ -10,7 +10,7 @@ export interface WireCall {
   readonly body: string;
 }
 
-/** What the fake service answers; `body` is sent as it is where it is text, else as JSON. It may depend on the call. */
+/** What the fake service answers; `body` is sent as it is where it is text or bytes, else as JSON. It may depend on the call. */
 export interface WireReply {
   readonly status?: number;
   readonly body: unknown | ((call: WireCall) => unknown);
@@ -51,7 +51,7 @@ export function fakeWire(answer: (call: WireCall) => WireReply, delayMs = 1): Fa
         const body = typeof given === 'function' ? given(call) : given;
         return {
           statusCode: status,
-          data: typeof body === 'string' ? body : JSON.stringify(body),
+          data: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
           responseOptions: { headers: { 'content-type': 'application/json', ...headers } },
         };
       })

@@ -36,6 +36,8 @@ test('what can happen is counted as 0 before it happens, so that a rate sees its
     leases: zero('gateway_live_lease_changes_total'),
     listeners: zero('gateway_live_listeners'),
     refused: [...text.matchAll(/^gateway_requests_total.*operation="none",outcome="(\w+)"\} 0$/gm)].length,
+    failed: [...text.matchAll(/^gateway_requests_total\{transport="http",operation="unnamed",outcome="(\w+)"\} 0$/gm)]
+      .length,
   }).toEqual({
     shed: ['concurrency', 'requests_in_flight', 'connections', 'memory', 'share'],
     exports: ['DELIVERED', 'REJECTED', 'FAILED', 'UNKNOWN'],
@@ -44,6 +46,7 @@ test('what can happen is counted as 0 before it happens, so that a rate sees its
     leases: ['taken', 'lost', 'released'],
     listeners: ['websocket', 'sse', 'multipart'],
     refused: 6,
+    failed: 4,
   });
 });
 
@@ -140,6 +143,16 @@ test('calls to the service are counted by family and status', async () => {
   const calls = (labels: Record<string, string>) => counted(gateway.url, 'gateway_upstream_call_seconds_count', labels);
   await gateway.query('{ observation(id: "nobody") { title } }');
   expect(await calls({ family: 'observations', outcome: 'answered', status: '404' })).toBe(1);
+});
+
+test('failures of an operation are counted as 0 once it has succeeded, so that a rate sees the first', async () => {
+  const failed = async (operation: string) => {
+    const text = await (await fetch(`${gateway.url}/metrics`)).text();
+    return text.match(new RegExp(`^gateway_requests_total\\{.*"${operation}",outcome="UPSTREAM_TIMEOUT"\\} 0$`, 'm'));
+  };
+  expect(await failed('Sooner')).toBeNull();
+  await gateway.query('query Sooner { events(first: 1) { totalCount } }');
+  await until(async () => (await failed('Sooner')) !== null);
 });
 
 describe('operations are counted', () => {
@@ -239,7 +252,9 @@ describe('operations are counted', () => {
     const unknownKey = { 'x-api-key': 'nobody' };
     const names = async () => {
       const text = await (await fetch(`${crowded.url}/metrics`)).text();
-      return new Set([...text.matchAll(/^gateway_request.*operation="(?!none)(\w+)"/gm)].map(([, name]) => name));
+      return new Set(
+        [...text.matchAll(/^gateway_request.*operation="(?!none)(\w+)".* [1-9]/gm)].map(([, name]) => name),
+      );
     };
     for (let number = 0; number < 120; number += 1) {
       await crowded.query(`query Anybody${number} { __typename }`, {}, unknownKey);

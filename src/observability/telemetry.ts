@@ -20,6 +20,9 @@ export type Malformed = (typeof malformedKinds)[number];
 const shedReasons = ['concurrency', 'requests_in_flight', 'connections', 'memory', 'share'] as const;
 export type ShedReason = (typeof shedReasons)[number];
 
+/** What the alerts call a failure of an operation. */
+const failures = ['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_INVALID_RESPONSE', 'INTERNAL_SERVER_ERROR'];
+
 /** Calls of one family to the service that ended alike. */
 interface UpstreamCalls {
   readonly family: string;
@@ -69,14 +72,10 @@ function createMeters({ counter, counting, gauge, histogram, readGauge }: Metric
   /** In seconds, by the label of the other clock, as long as it is known. */
   const clocks = new LRUCache<string, number>({ max: 2, ttl: minuteMs, perf: performance });
   readGauge('gateway_clock_difference_seconds', () => Object.fromEntries(clocks.entries()), 'clock');
-  const requests = counter('gateway_requests_total', ['transport', 'operation', 'outcome']);
-  for (const transport of ['http', 'websocket'])
-    for (const outcome of ['OVERLOADED', 'OVER_SHARE', 'RATE_LIMITED'])
-      requests.inc({ transport, operation: 'none', outcome }, 0);
   const listeners = gauge('gateway_live_listeners', ['transport']);
   for (const transport of ['websocket', 'sse', 'multipart']) listeners.set({ transport }, 0);
   return {
-    requests,
+    requests: createOperationCounts(counter('gateway_requests_total', ['transport', 'operation', 'outcome'])),
     requestTimes: histogram('gateway_request_seconds', requestBuckets, ['operation']),
     clientRequests: counter('gateway_client_requests_total', ['client']),
     deprecatedUses: counter('gateway_deprecated_uses_total', ['coordinate', 'client']),
@@ -102,6 +101,29 @@ function createMeters({ counter, counting, gauge, histogram, readGauge }: Metric
   };
 }
 
+/** Counts operations. Failures begin at 0: Prometheus sees no increase in a count that begins with its first one. */
+function createOperationCounts(requests: Counter<'transport' | 'operation' | 'outcome'>) {
+  const begun = new Map<string, Set<Transport>>();
+  const begin = (transport: Transport, operation: string): void => {
+    begun.set(operation, (begun.get(operation) ?? new Set()).add(transport));
+    for (const outcome of failures) requests.inc({ transport, operation, outcome }, 0);
+  };
+  for (const operation of ['other', 'unnamed']) begin('http', operation);
+  for (const transport of ['http', 'websocket'])
+    for (const outcome of ['OVERLOADED', 'OVER_SHARE', 'RATE_LIMITED'])
+      requests.inc({ transport, operation: 'none', outcome }, 0);
+  return {
+    count(transport: Transport, operation: string, outcome: string): void {
+      if (begun.get(operation)?.has(transport) !== true) begin(transport, operation);
+      requests.inc({ transport, operation, outcome });
+    },
+    forget(operation: string): void {
+      begun.delete(operation);
+      void removeSeries(requests, 'operation', operation);
+    },
+  };
+}
+
 /** What happens in this process, as counts for Prometheus and as warnings for operators. */
 export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
   const { requests, requestTimes, clientRequests, deprecatedUses, calls, lookups, ...meters } = createMeters(metrics);
@@ -112,7 +134,7 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     works,
     /** @param milliseconds undefined for a subscription, and for what was not executed. */
     request(transport: Transport, operation: string, outcome: string, milliseconds: number | undefined, span?: Span) {
-      requests.inc({ transport, operation, outcome });
+      requests.count(transport, operation, outcome);
       if (milliseconds === undefined) return;
       requestTimes.observe({ labels: { operation }, value: milliseconds / 1_000, exemplarLabels: exemplarOf(span) });
     },
@@ -127,7 +149,7 @@ export function createTelemetry(metrics: Metrics, { warn, works }: Warnings) {
     },
     /** An operation's name is no longer known: what was counted under it is dropped. */
     forgetOperation(operation: string) {
-      void removeSeries(requests, 'operation', operation);
+      requests.forget(operation);
       requestTimes.remove({ operation });
     },
     upstreamCalls({ family, outcome, status, span }: UpstreamCalls, milliseconds: readonly number[]) {

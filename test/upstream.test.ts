@@ -521,6 +521,7 @@ describe('a service that says when to try again', () => {
     [429, new Date(Date.now() + 3_600_000_000).toUTCString(), 86_400],
     [503, '120', 120],
     [503, new Date(0).toUTCString(), 0],
+    [503, 'Thu Jan  1 00:00:00 1970', 0],
     [503, 'soon', undefined],
     [503, '2.5', 3],
     [503, '-1', undefined],

@@ -2,6 +2,9 @@
 export const minuteMs = 60_000;
 export const dayMs = 24 * 60 * 60 * 1_000;
 
+/** A date of HTTP in milliseconds since 1970; NaN for no date. Its oldest form names no zone, and means UTC (RFC 9110, 5.6.7). */
+export const httpTime = (text: string): number => Date.parse(/\d:\d+ \d{4}$/.test(text) ? `${text} GMT` : text);
+
 /** A time in milliseconds since 1970 as `2026-01-31T08:30:00.123Z`. */
 export const iso = (time: number): string => new Date(time).toISOString();
 

@@ -18,6 +18,7 @@ import {
 } from '../../errors.js';
 import { jsonObject } from '../../lib/json.js';
 import { BulkheadFull } from '../../lib/run.js';
+import { httpTime } from '../../lib/time.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
@@ -151,7 +152,7 @@ export function errorOfProblem(problem: Problem, reply: Reply, request: RequestI
 function retryAfterOf(reply: Reply): number | undefined {
   const text = String(reply.headers['retry-after'] ?? '').trim();
   // A date has letters; `-1` would be one of long ago, too.
-  const date = /[a-z]/i.test(text) ? Date.parse(text) : Number.NaN;
+  const date = /[a-z]/i.test(text) ? httpTime(text) : Number.NaN;
   const seconds = Math.ceil(/^\d+(?:\.\d+)?$/.test(text) ? Number(text) : (date - repliedAt(reply)) / 1_000);
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), 86_400);
 }

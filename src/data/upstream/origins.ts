@@ -8,6 +8,7 @@ import { hostTime } from '../../lib/clock.js';
 import { createConnector } from '../../lib/connector.js';
 import { pathOf } from '../../lib/network.js';
 import { Bulkhead } from '../../lib/run.js';
+import { httpTime } from '../../lib/time.js';
 import { userAgent } from '../../observability/metrics.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
 import type { Exchange } from './exchange.js';
@@ -137,7 +138,7 @@ function createOrigin(url: URL, options: UpstreamOptions, wire?: Dispatcher) {
      */
     clockDifference({ date, age }: Reply['headers'], now: number, tookMs: number): number | undefined {
       const isWanted = age === undefined && now - clockReadAt >= clockEveryMs;
-      const time = isWanted ? Date.parse(`${date}`) : Number.NaN;
+      const time = isWanted ? httpTime(`${date}`) : Number.NaN;
       if (Number.isNaN(time)) return undefined;
       clockReadAt = now;
       const ahead = hostTime() - time;

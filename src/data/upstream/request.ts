@@ -3,6 +3,7 @@ import type { Credential, Scope } from '../../auth/credentials.js';
 import type { UnreadableBody } from '../../lib/body.js';
 import { timeNow } from '../../lib/clock.js';
 import type { JsonBounds } from '../../lib/json.js';
+import { httpTime } from '../../lib/time.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 
 /** The three addresses of the service (docs/upstream-api.md: The upstream interface): versioned, markets, development stage. */
@@ -34,7 +35,7 @@ export const forbidsStoring = ({ headers }: Reply): boolean =>
 
 /** When a reply came, in milliseconds since 1970, by the clock of the service where the reply says so: its other dates are of that clock. */
 export function repliedAt({ headers: { date, age } }: Reply): number {
-  const time = Date.parse(`${date}`) + (Number(age) || 0) * 1_000;
+  const time = httpTime(`${date}`) + (Number(age) || 0) * 1_000;
   return Number.isNaN(time) ? timeNow() : time;
 }
 

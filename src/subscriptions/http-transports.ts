@@ -50,7 +50,9 @@ export function registerSse(app: FastifyInstance, subscriptions: Subscriptions):
       }
       answerWithStream(subscriptions, request, reply, serverSentEvents, async claim => {
         const state = stateOf(request.raw);
-        const lastEventId = (request.headers['last-event-id'] as string | undefined) || undefined;
+        // A program that cannot send the header, such as a polyfill, sends a parameter.
+        const { lastEventId: sent } = request.query as Readonly<Record<string, unknown>>;
+        const lastEventId = String(request.headers['last-event-id'] || sent || '') || undefined;
         const read = await subscriptions.read(state, readRequest(request), state.operation, claim);
         const reports = requestedReports(request.headers, subscriptions.deps.explains);
         const operation = { ...read, lastEventId, reports };

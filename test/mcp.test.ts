@@ -1098,7 +1098,8 @@ describe('a request', () => {
     'initialize of %s gets a revision that is offered',
     async protocolVersion => {
       const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } };
-      const response = await sendMcp(gateway.url, { ...list, method: 'initialize', params });
+      const headers = { ...demoHeaders, 'mcp-protocol-version': protocolVersion };
+      const response = await sendMcp(gateway.url, { ...list, method: 'initialize', params }, headers);
       const offered: readonly string[] = revisions.slice(1);
       expect(((await response.json()) as Any).result).toMatchObject({
         protocolVersion: offered.includes(protocolVersion) ? protocolVersion : '2025-11-25',

@@ -83,6 +83,7 @@ export async function answerMessage(request: FastifyRequest, signal: AbortSignal
   const server = createServer(host, isStream);
   signal.addEventListener('abort', () => void server.close());
   const asked = webRequest(request);
+  if (message?.method === 'initialize') asked.headers.delete('mcp-protocol-version');
   if (await isLegacyRequest(asked, message)) {
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
     await server.connect(transport);

@@ -206,6 +206,7 @@ const readable = [
 ];
 /** Request headers that a page of another origin may send. */
 const sendable = [
+  'accept',
   'content-type',
   'authorization',
   'x-api-key',

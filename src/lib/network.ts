@@ -55,7 +55,7 @@ export function createProxyHeaders(trustProxy: boolean | readonly string[]) {
       forwarded(request, 'x-forwarded-host') || (request.headers.host ?? ''),
     /** The scheme of the requested URL. The gateway itself speaks no TLS. */
     schemeOf: (request: IncomingMessage) =>
-      forwarded(request, 'x-forwarded-proto') === 'https' ? ('https' as const) : ('http' as const),
+      forwarded(request, 'x-forwarded-proto')?.toLowerCase() === 'https' ? ('https' as const) : ('http' as const),
   };
 }
 

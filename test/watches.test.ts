@@ -855,6 +855,31 @@ test('a watch waits while its gateway knows no secret that signed the endpoint: 
   await until(() => titles(receiver.taken).includes('Unsigned'));
 });
 
+test('a watch waits while its gateway finds its client in no team: another one may have a newer TEAMS_FILE', async () => {
+  const lone = await startRedis();
+  cleanups.push(() => lone.stop());
+  const file = (name: string) => join(folder, `${name}.json`);
+  const member = hashOfKey(admin['x-api-key']);
+  await writeFile(file('newer'), JSON.stringify([{ name: 'T', keys: [member], admins: [member] }]));
+  await writeFile(file('older'), JSON.stringify([{ name: 'Other', emails: ['nobody@team.example'] }]));
+  const startWith = async (name: string) => {
+    const own = await startGateway({ sandbox, redisUrl: lone.url, env: { ...env, TEAMS_FILE: file(name) } });
+    cleanups.push(() => own.close());
+    return own;
+  };
+  const newer = await startWith('newer');
+  await register(newer, 'hook');
+  await watch(newer);
+  await startWith('older');
+  await newer.close();
+  sandbox.publishEvent({ title: 'Missed' });
+  const calls = sandbox.calls.count('/v2/events-monitor/events');
+  await until(() => sandbox.calls.count('/v2/events-monitor/events') > calls);
+  expect(titles()).toEqual([]);
+  await startWith('newer');
+  await until(() => titles(receiver.taken).includes('Missed'));
+});
+
 test('the log names each watch that ends before its lease, its endpoint, and why', async () => {
   const log = takeLog();
   const lone = await startRedis();

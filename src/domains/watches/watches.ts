@@ -326,10 +326,10 @@ export class Watches {
     signal.throwIfAborted();
   }
 
-  /** @throws if the lease or the watch has ended, the client has left its team, or nothing can be sent to the endpoint any more. */
+  /** @throws if the lease or the watch has ended, or nothing can be sent to the endpoint any more. */
   async #send(watch: Watch, delivery: Delivery, signal: AbortSignal): Promise<Sent> {
-    const key = this.#teamNow(watch);
     try {
+      const key = this.#teamNow(watch);
       const { send } = await this.#deps.prepare(key, watch.endpoint, 'registration', watch.credential);
       if (await this.#deps.hasEnded(watch.credential)) throw sessionEnded();
       // That may have taken long.
@@ -337,22 +337,25 @@ export class Watches {
       signal.throwIfAborted();
       return await send(delivery);
     } catch (error) {
-      const isUnsigned = error instanceof Conflict;
-      // Another gateway may know the secret that signed the endpoint. If the store fails now, the next attempt leaves it.
-      if (isUnsigned) await this.#deps.store.release(watch.id).catch(() => {});
-      if (isUnsigned || error instanceof UpstreamUnavailable) return { status: null, isTaken: false };
+      // Another gateway may know the secret that signed the endpoint, or have a newer `TEAMS_FILE`.
+      if (error instanceof Conflict) {
+        await this.#deps.store.release(watch.id).catch(() => {});
+        this.#leave(watch.id);
+        signal.throwIfAborted();
+      }
+      if (error instanceof UpstreamUnavailable) return { status: null, isTaken: false };
       throw error;
     }
   }
 
-  /** The team of a watch for which something may be sent now. @throws Forbidden */
+  /** The team of a watch for which something may be sent now. @throws Forbidden; Conflict if this gateway knows the client in no team, or in another one */
   #teamNow(watch: Watch): TeamKey {
-    const key = requiredTeamOf(this.#deps.teams.current, watch.credential);
+    const team = this.#deps.teams.current.teamOf(watch.credential);
+    if (team === null || shortHash(team.key) !== watch.team) throw new Conflict('The client is not in its team');
     // The process may have been paused.
-    if (shortHash(key) !== watch.team || watch.until <= timeNow())
-      throw new Forbidden('The client has left its team, or the lease has ended');
+    if (watch.until <= timeNow()) throw new Forbidden('The lease has ended');
     if (this.#blocks(watch)) throw blocked();
-    return key;
+    return team.key;
   }
 }
 

@@ -286,7 +286,7 @@ test('a process is overloaded while its heap stays full', () => {
 });
 
 test('a client that has all operations that may run gets 503, another client is answered, and the rest comes later', async () => {
-  const held = forTest(await startWithHeld(/topics/));
+  const held = forTest(await startWithHeld(/topics/, { MCP_OPERATIONS: 'operations' }));
   const { gateway } = held;
   await acceptDemoKey(gateway);
   const ask = (name: string) => gateway.query(`query ${name} ${slow}`);
@@ -297,12 +297,20 @@ test('a client that has all operations that may run gets 503, another client is 
     code: 'RATE_LIMITED',
   });
   expect(first.headers.get('retry-after')).toBe('1');
+  const listTools = (headers: object) =>
+    postJson(`${gateway.url}/mcp`, { jsonrpc: '2.0', id: 1, method: 'tools/list' }, { ...headers });
+  const refusedMessage = await listTools(demoHeaders);
+  expect([refusedMessage.status, JSON.parse(await refusedMessage.text()).error.data.code]).toEqual([
+    503,
+    'RATE_LIMITED',
+  ]);
+  expect((await listTools(otherClient)).status).toBe(200);
   const other = await gateway.query(quick, {}, otherClient);
   expect(other.status).toBe(200);
   expect(await statusOf(`${gateway.url}/graphql/assets/missing.js`)).toBe(404);
   held.open();
   const statuses = (await Promise.all(asked)).map(({ status }) => status);
-  const refused = statuses.filter(status => status === 503).length;
+  const refused = statuses.filter(status => status === 503).length + 1;
   expect(await counted(gateway.url, 'gateway_shed_total', { reason: 'share' })).toBe(refused);
   await until(
     async () => (await counted(gateway.url, 'gateway_requests_total', { outcome: 'OVER_SHARE' })) === refused,

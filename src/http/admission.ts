@@ -13,7 +13,7 @@ import type { Clients } from './limits/clients.js';
 import { type ConcurrencyLimit, FairCount } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
 import { monitoringPaths } from './monitoring/readiness.js';
-import { type BodyWatch, type Client, isExecution, type RequestState, readBody, type Stage } from './request-state.js';
+import { type BodyWatch, type Client, isForGraphql, type RequestState, readBody, type Stage } from './request-state.js';
 import { faultOf, hasBody } from './web-safety.js';
 
 /**
@@ -195,6 +195,10 @@ function createExecutionLimit({ concurrency, budget }: RequestAdmissionDeps, she
     if (end === undefined) throw shed('concurrency', concurrency.isOverShare(owner));
     return end;
   }
+
+  /** A message of an agent costs as much, whatever it asks for. */
+  const isExecution = (state: RequestState) =>
+    isForGraphql(state) || (state.path === '/mcp' && state.request.method === 'POST');
 
   /** Stands behind the response cache, for requests for GraphQL. */
   const executionStage: Stage = next => state => {

@@ -133,8 +133,8 @@ export class RequestState {
 /** Whose request, operation or connection it is. */
 export type Client = Pick<RequestState, 'address' | 'scope' | 'credential'>;
 
-/** Whether a request executes an operation that ends with its response. A browser that opens the page for people counts for a moment. */
-export const isExecution = ({ path, request: { method } }: RequestState) =>
+/** Whether a request is for GraphQL, with a response that ends. A browser that opens the page for people counts for a moment. */
+export const isForGraphql = ({ path, request: { method } }: RequestState) =>
   path === '/graphql' && (method === 'POST' || method === 'GET');
 
 /**

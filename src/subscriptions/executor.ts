@@ -11,7 +11,6 @@ import { Forbidden, GatewayError } from '../errors.js';
 import { type ExecutionInput, executeOperation } from '../graphql/executor/execute.js';
 import { bytesOfDocument } from '../graphql/limits/bounds.js';
 import { type OperationRequest, RefusedOperation } from '../graphql/limits/documents.js';
-import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import { type GraphqlRouteDeps, startDeadline } from '../http/graphql/apollo.js';
 import { causeOf, errorsIn } from '../http/mask-error.js';
@@ -34,10 +33,10 @@ export interface Caller {
   readonly info: OperationInfo;
 }
 
-export interface ExecutorDeps
-  extends Pick<GraphqlRouteDeps, 'schema' | 'components' | 'executePlanned' | 'deadlineMs' | 'mask' | 'budget'> {
-  readonly requestAdmission: Pick<RequestAdmission, 'beginOperation'>;
-}
+export type ExecutorDeps = Pick<
+  GraphqlRouteDeps,
+  'schema' | 'components' | 'executePlanned' | 'deadlineMs' | 'mask' | 'budget'
+>;
 
 type Outcome = FormattedExecutionResult<unknown>;
 
@@ -116,19 +115,14 @@ async function execute(
 export function createExecutor(deps: ExecutorDeps) {
   const claims = createHeldClaims(deps.budget);
   return {
-    /** Executes a query or a mutation that was checked. @throws Overloaded */
+    /** Executes a query or a mutation that was checked, and counts as an operation already. */
     async single(operation: Operation, caller: Caller, signal: AbortSignal, claim: Claim): Promise<Outcome> {
       const { identity, info } = caller;
       info.scope = identity.scope;
-      const end = deps.requestAdmission.beginOperation(identity);
-      try {
-        const metadata = new ResponseMetadata(info, claim, operation.reports);
-        const outcome = await execute(deps, operation, identity, signal, metadata);
-        info.outcome = outcomeOfErrors(outcome.errors);
-        return outcome;
-      } finally {
-        end();
-      }
+      const metadata = new ResponseMetadata(info, claim, operation.reports);
+      const outcome = await execute(deps, operation, identity, signal, metadata);
+      info.outcome = outcomeOfErrors(outcome.errors);
+      return outcome;
     },
 
     /** Begins a subscription that was checked, and counts its memory. Its feed ends when the signal aborts. @throws RefusedOperation, GatewayError if it cannot begin. */

@@ -132,13 +132,14 @@ export class RunningOperation implements Listener {
   }
 
   async #execute(operation: Operation): Promise<void> {
-    const { executor, budget } = this.#subscriptions.deps;
+    const { executor, budget, requestAdmission } = this.#subscriptions.deps;
     const claim = budget.claim(this.caller.identity);
     const stopping = new AbortController();
     this.onStop = () => stopping.abort(new Abandoned('The client has gone'));
     this.#startedAt = performance.now();
     try {
-      const answer = await executor.single(operation, this.caller, stopping.signal, claim);
+      const end = requestAdmission.beginOperation(this.caller.identity);
+      const answer = await executor.single(operation, this.caller, stopping.signal, claim).finally(end);
       await this.#host.buffer.room();
       if (this.isOver) return;
       // The claim counts it already.

@@ -15,7 +15,7 @@ import { withoutSessionIds } from '../../lib/network.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
 import { type ResponseMetadata, reportHeaders } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { isExecution, type RequestState, readBody, type Stage, stateOf } from '../request-state.js';
+import { isForGraphql, type RequestState, readBody, type Stage, stateOf } from '../request-state.js';
 import { acceptsParts, opensPage, withoutParts } from '../web-safety.js';
 import { type CachedResponse, type HeaderList, type ResponseCacheStore, ResponseInFlight, represent } from './store.js';
 
@@ -202,7 +202,7 @@ export function responseKey(
 
 function isCandidate(state: RequestState): boolean {
   const { method, headers } = state.request;
-  if (!isExecution(state) || opensPage(state.request) || reportHeaders.some(name => headers[name] !== undefined))
+  if (!isForGraphql(state) || opensPage(state.request) || reportHeaders.some(name => headers[name] !== undefined))
     return false;
   return method === 'GET' || headers['content-type']?.startsWith('application/json') === true;
 }

@@ -345,6 +345,22 @@ describe('the limits of a teams file', () => {
       expect(await statuses(gateway, ...Array(6).fill('another-key'))).toEqual([...Array(5).fill(200), 429]);
     }));
 
+  test('of one member hold for all sessions of a user together', () => {
+    const [user] = sandbox.demo.users;
+    const { email = '', password = '' } = user ?? {};
+    return withTeams(
+      [{ ...team, emails: [email], memberLimits: { [email]: { requestsPerMinute: 3 } } }],
+      async gateway => {
+        const found = [];
+        for (let session = 0; session < 4; session += 1) {
+          const headers = await signedIn(gateway, { email, password });
+          found.push((await gateway.query('{ viewer { team } }', {}, headers)).status);
+        }
+        expect(found).toEqual([200, 200, 200, 429]);
+      },
+    );
+  });
+
   test('replace QUERY_CALL_LIMIT on every transport, the one of a member before that of the team', () => {
     const limited = { limits: { upstreamCalls: 2 }, memberLimits: { [hashOfKey('one-key')]: { upstreamCalls: 4 } } };
     return withTeams([{ ...team, ...limited }], async gateway => {

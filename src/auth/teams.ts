@@ -67,7 +67,7 @@ export interface Team {
   readonly name: string;
 }
 
-/** What the teams file limits for a credential: see `limits`. `ofTeam` is for all members together. */
+/** What the teams file limits for a credential: see `limits`. `ofTeam` is for all members together, `ofMember` for all sessions of one. */
 export type ClientLimits = Partial<ReturnType<Teams['limitsOf']>>;
 
 /** Assigns credentials to teams. It never changes: a teams file that is read again makes another one. */
@@ -131,7 +131,8 @@ export function createTeams(list: TeamList | undefined) {
       const own = team.memberLimits?.[member];
       const requestsPerMinute = team.limits?.requestsPerMinute;
       return {
-        requestsPerMinute: own?.requestsPerMinute,
+        ofMember:
+          own?.requestsPerMinute === undefined ? undefined : { key: member, requestsPerMinute: own.requestsPerMinute },
         ofTeam: requestsPerMinute === undefined ? undefined : { key: listedKey(team.name), requestsPerMinute },
         upstreamCalls: own?.upstreamCalls ?? team.limits?.upstreamCalls,
       };

@@ -6,6 +6,7 @@ import type { ClientLimits } from '../../auth/teams.js';
 import type { Config } from '../../config/config.js';
 import type { RateLimitUsage } from '../../context.js';
 import { createRedisCounter, type RedisClient, type RedisCounter } from '../../data/redis.js';
+import { shortHash } from '../../data/shared-store.js';
 import { atMost } from '../../lib/memory-budget.js';
 import { networkOf } from '../../lib/network.js';
 import { andThen, type MaybePromise } from '../../lib/run.js';
@@ -56,7 +57,7 @@ export function createRateLimits(
   /** By what they count and their limits, of which a teams file has few. */
   const counters = new Map<string, ReturnType<typeof createCounter>>();
   function count(
-    what: 'address' | 'scope' | 'team' | 'client',
+    what: 'address' | 'scope' | 'member' | 'team' | 'client',
     key: string | undefined,
     limit: number,
   ): MaybePromise<Verdict | undefined> {
@@ -72,17 +73,21 @@ export function createRateLimits(
     countClient: (id: string, requestsPerMinute: number) => count('client', id, requestsPerMinute),
 
     /**
-     * Counts one request by its network address and, where it has a credential, by its scope and its team. Undefined where nothing is limited. A promise
-     * only where the count in Redis is needed.
+     * Counts one request by its network address and, where it has a credential, by its scope, or by the member who has a limit, and by its team. Undefined
+     * where nothing is limited. A promise only where the count in Redis is needed.
      * @param own what the teams file limits for the credential.
      */
     count(address: string, scope: string | undefined, own: ClientLimits = {}): MaybePromise<Verdict | undefined> {
-      const { requestsPerMinute = perCredential, ofTeam } = own;
+      const { ofMember, ofTeam } = own;
       const next = (counted: Verdict | undefined, ...more: Parameters<typeof count>) =>
         counted?.isOver ? counted : andThen(count(...more), other => tighter(counted, other));
       const byAddress = count('address', networkOf(address), perAddress);
-      const byScope = andThen(byAddress, counted => next(counted, 'scope', scope, requestsPerMinute));
-      return andThen(byScope, counted => next(counted, 'team', ofTeam?.key, ofTeam?.requestsPerMinute ?? 0));
+      const byMember = andThen(byAddress, counted =>
+        ofMember === undefined
+          ? next(counted, 'scope', scope, perCredential)
+          : next(counted, 'member', shortHash(ofMember.key), ofMember.requestsPerMinute),
+      );
+      return andThen(byMember, counted => next(counted, 'team', ofTeam?.key, ofTeam?.requestsPerMinute ?? 0));
     },
   };
 }

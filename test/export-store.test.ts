@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chown, lstat, mkdir, open, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { TeamKey } from '../src/auth/teams.js';
@@ -401,6 +402,36 @@ test('4 MB of exports of a team can be read, changed and made smaller over a lin
   expect(await ofOperator.change(name, text => ({ result: text?.length }))).toBe(large.length);
   expect(await store.change(name, text => ({ value: '"small"', result: text?.length }))).toBe(large.length);
   expect(await store.change(name, text => ({ result: text }))).toBe('"small"');
+});
+
+describe('the state of a team in Redis', () => {
+  async function startStores() {
+    const client = await redisAt(forTest(await startRedis()).url);
+    const store = signed(createRedisStore(client, silentTelemetry));
+    const other = signed(createRedisStore(client, silentTelemetry));
+    await register(other, team, 'first');
+    const [hmget, open] = [jest.spyOn(client, 'hmget'), jest.spyOn(signer, 'open')];
+    cleanups.push(() => open.mockRestore());
+    /** How often the whole of it was read, and opened, in this time. */
+    const counted = async (run: () => Promise<unknown>) => {
+      for (const spy of [hmget, open]) spy.mockClear();
+      await run();
+      return [hmget.mock.calls.filter(command => command.includes('state')).length, open.mock.calls.length];
+    };
+    return { store, other, counted };
+  }
+
+  test('is opened once for each change of another gateway and never after an own one, and read once for all who ask meanwhile', async () => {
+    const { store, other, counted } = await startStores();
+    const read = () => Promise.all(Array.from({ length: 20 }, () => store.read(team)));
+    expect(await counted(read)).toEqual([1, 1]);
+    expect(await counted(() => Promise.all([read(), nextTurn().then(read)]))).toEqual([2, 0]);
+    await register(other, team, 'second');
+    expect(await counted(read)).toEqual([1, 1]);
+    expect(await counted(() => register(store, team, 'third'))).toEqual([1, 0]);
+    expect(await counted(read)).toEqual([1, 0]);
+    expect(await names(store, team)).toEqual(['first', 'second', 'third']);
+  });
 });
 
 describe('a change whose reply was lost on its way from Redis', () => {

@@ -2055,7 +2055,10 @@ describe('the record of exports', () => {
     await gateway.close();
     await rewrite(state => {
       const [record] = state.exports;
-      Object.assign(record, { outcome: null, finishedAt: null, expiresAt: new Date().toISOString() });
+      // Of an export that was delivered, no selection is kept.
+      expect(record.repeatable).toBeNull();
+      const repeatable = { companies: order().companies, user: { name: null, email: null } };
+      Object.assign(record, { outcome: null, finishedAt: null, expiresAt: new Date().toISOString(), repeatable });
       Object.assign(record.attempts[0], { status: null, milliseconds: null });
       return state;
     });

@@ -75,7 +75,7 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
     change: (team, change) =>
       serialize(async () => {
         const { head, teams } = content;
-        const { value, result } = change(teams.get(team));
+        const { value, result } = await change(teams.get(team));
         if (value !== undefined) await write({ head, teams: new Map(teams).set(team, value) });
         return result;
       }),

@@ -1,6 +1,7 @@
 // What is stored for a team: its endpoints and exports.
 import { z } from 'zod';
 import { timeNow } from '../../lib/clock.js';
+import { oncePerValue } from '../../lib/run.js';
 
 const text = z.string();
 
@@ -75,7 +76,7 @@ const exportRecord = z.looseObject({
   idempotencyKey: text.nullable(),
   inputDigest: text,
   retryOf: text.nullable(),
-  /** What a retry needs. Null for a selection that is too long to be stored. */
+  /** What a retry needs. Null for a selection that is too long to be stored, and once the export was delivered. */
   repeatable: z
     .looseObject({ companies: z.unknown(), user: z.looseObject({ name: text.nullable(), email: text.nullable() }) })
     .nullable(),
@@ -93,6 +94,9 @@ export type ExportRecord = z.output<typeof exportRecord>;
 export type TeamState = z.output<typeof teamState>;
 
 export const emptyTeam: TeamState = { endpoints: [], exports: [] };
+
+/** The text of an export. Made once: a change of a team leaves most of its exports as they are. */
+export const jsonOf = oncePerValue((record: ExportRecord) => JSON.stringify(record));
 
 /** The state of an export. `UNKNOWN`: the process that was sending it stopped before it recorded an outcome. */
 type ExportStatus = ExportOutcome['kind'] | 'RUNNING' | 'UNKNOWN';

@@ -52,6 +52,27 @@ export function createRedisStore(redis: RedisClient, telemetry: RedisTelemetry):
     return all;
   }
 
+  /** By team: the read that runs, which never rejects, and the one behind it, which all share who ask meanwhile. */
+  const running = new Map<string, Promise<unknown>>();
+  const waiting = new Map<string, Promise<readonly (string | null)[]>>();
+
+  /** The version and the text of a team. One read at a time: megabytes delay all other commands. */
+  function read(key: string): Promise<readonly (string | null)[]> {
+    const next = waiting.get(key) ?? Promise.resolve(running.get(key)).then(() => begin(key));
+    waiting.set(key, next);
+    return next;
+  }
+
+  function begin(key: string): Promise<readonly (string | null)[]> {
+    waiting.delete(key);
+    const reading = attempt('HMGET', () => redis.hmget(key, 'version', 'state'));
+    const ended: Promise<unknown> = reading
+      .catch(() => {})
+      .then(() => running.get(key) === ended && running.delete(key));
+    running.set(key, ended);
+    return reading;
+  }
+
   let seals: { readonly at: number; readonly read: Promise<readonly string[]> } | undefined;
 
   return {
@@ -71,13 +92,14 @@ export function createRedisStore(redis: RedisClient, telemetry: RedisTelemetry):
     },
     async change(key, change) {
       for (let tries = 1; tries <= maxTries; tries++) {
-        const [version, before] = await attempt('HMGET', () => redis.hmget(key, 'version', 'state'));
-        const { value, result } = change(before ?? undefined);
+        const [version, before] = await read(key);
+        const { value, result } = await change(before ?? undefined);
         if (value === undefined) return result;
         // Before the state is replaced, so that no team is ever missing from the set.
         await attempt('SADD', () => replacingOtherType(redis, teamsKey, () => redis.sadd(teamsKey, key)));
         const name = randomUUID();
-        const values = [version ?? '0', value, JSON.stringify(sealsIn(value)), name];
+        // A text would be copied twice more on its way.
+        const values = [version ?? '0', Buffer.from(value), JSON.stringify(sealsIn(value)), name];
         const replace = () => redis.eval(replaceScript, 1, key, ...values);
         const changes = async () => {
           await firstContact(redis);

@@ -282,7 +282,13 @@ export class Sender {
     failedAt: string | null,
   ): Promise<boolean | undefined> {
     const { store, report } = this.#deps;
-    const end = { attempts, outcome: storedOutcome(outcome), finishedAt };
+    const end = {
+      attempts,
+      outcome: storedOutcome(outcome),
+      finishedAt,
+      // Nothing repeats it from now on.
+      ...(outcome.kind === 'DELIVERED' && { repeatable: null }),
+    };
     const change = (state: TeamState) => ({
       value: withProgress(withTaken(state, first, failedAt), id, end),
       result: sameEndpoint(state, first) !== undefined,
@@ -307,7 +313,9 @@ export const loggedEndpoint = (team: TeamKey, name: string) =>
   `Endpoint ${JSON.stringify(name)} of team ${loggedTeam(team)}`;
 
 function repeatableOf(companies: unknown, { name, email }: ExportUser): ExportRecord['repeatable'] {
-  return JSON.stringify(companies).length > maxLength.selection ? null : { companies, user: { name, email } };
+  const text = JSON.stringify(companies);
+  // As it is once it was stored and read again.
+  return text.length > maxLength.selection ? null : { companies: JSON.parse(text), user: { name, email } };
 }
 
 /** The outcome as it is stored: without its URLs if it is too long. The client that waits gets them at any length. */

@@ -3,7 +3,7 @@ import { Conflict, NotFound, RateLimited } from '../../errors.js';
 import { timeNow } from '../../lib/clock.js';
 import { dayMs } from '../../lib/time.js';
 import { endpointChanged } from './delivery.js';
-import { type Endpoint, type ExportRecord, statusOf, type TeamState } from './model.js';
+import { type Endpoint, type ExportRecord, jsonOf, statusOf, type TeamState } from './model.js';
 import type { OpenedEndpoint } from './signing.js';
 import type { Change } from './team-store.js';
 
@@ -105,7 +105,7 @@ export function withExport(state: TeamState, record: ExportRecord): TeamState {
     .toReversed()
     .sort((one, other) => Date.parse(other.startedAt) - Date.parse(one.startedAt));
   const kept = newestFirst.filter((each, index) => {
-    bytes += Buffer.byteLength(JSON.stringify(each));
+    bytes += Buffer.byteLength(jsonOf(each));
     if (!isRecent(each)) return index < keptExports && bytes <= maxBytes;
     if (bytes > maxBytes) throw new RateLimited('A team can store at most 8 MB of exports in 24 hours');
     return true;
@@ -167,7 +167,7 @@ export function retryOfExport({ exports }: TeamState, id: string): ExportRecord 
 export function withProgress(
   state: TeamState,
   id: string,
-  progress: Partial<Pick<ExportRecord, 'attempts' | 'outcome' | 'finishedAt'>>,
+  progress: Partial<Pick<ExportRecord, 'attempts' | 'outcome' | 'finishedAt' | 'repeatable'>>,
 ): TeamState {
   const exports = state.exports.map(record => (record.id === id ? { ...record, ...progress } : record));
   return { ...state, exports };

@@ -593,6 +593,10 @@ const neverSuccess: readonly (readonly [string, WireReply])[] = [
   ['a function that failed', { body: { errorMessage: 'Task timed out', errorType: 'Runtime.Error' } }],
   ['a refusal that is wrapped', { body: { data: { success: false } } }],
   ['a refusal as text', { body: { success: 'false' } }],
+  ['a refusal as text in capitals', { body: { success: 'False' } }],
+  ['a refusal in a member in capitals', { body: { Success: false } }],
+  ['a refusal in its message', { body: { message: 'Unauthorized' } }],
+  ['a rejection', { body: { status: 'rejected' } }],
   ['an error of JSend', { body: { status: 'error', message: 'No' } }],
   ['an error in capitals', { body: { status: 'ERROR', message: 'No' } }],
   ['an error of JSend in capitals, with a list', { body: { status: 'ERROR', message: 'No', data: [] } }],
@@ -691,7 +695,13 @@ describe('a write', () => {
     }
   });
 
-  test.each(neverSuccess.filter(([kind]) => kind !== 'too deep'))('of a review fails after %s', async (_, reply) => {
+  test.each<readonly [string, WireReply]>([
+    ...neverSuccess.filter(([kind]) => kind !== 'too deep'),
+    ['domains that failed', { body: { updated: 0, failed: ['a.example'] } }],
+    ['a refusal of one domain', { body: { data: [{ domain: 'a.example', success: false }] } }],
+    ['an error of one domain', { body: { results: [{ domain: 'a.example' }, { error: 'not found' }] } }],
+    ['an error of one domain, in a list', { body: [{ domain: 'a.example', Error: 'not found' }] }],
+  ])('of a review fails after %s', async (_, reply) => {
     expectUnknown(await wrote(review, reply), review);
   });
 
@@ -701,7 +711,8 @@ describe('a write', () => {
     ['null', { body: 'null' }],
     ['a list', { body: [{ domain: 'a.example', reviewStatus: 'include' }] }],
     ['an object', { body: (call: WireCall) => ({ metadata: metadataOf(call), data: [] }) }],
-    ['a message', { body: { message: 'Done' } }],
+    ['a message', { body: { message: 'Reviews updated' } }],
+    ['none that failed', { body: { updated: 1, failed: [], message: 'Done' } }],
     ['an object without errors', { body: { success: true, message: 'Done', error: null, errors: [] } }],
     [
       'JSON of another name',
@@ -719,6 +730,7 @@ const refusals: Readonly<Record<string, string>> = {
   'a refusal in its status': 'UNAUTHENTICATED',
   'a refusal in its code': 'NOT_FOUND',
   'a refusal in its error': 'FORBIDDEN',
+  'a refusal in its message': 'UNAUTHENTICATED',
   'an error of another server': 'UNAUTHENTICATED',
   'a refusal in the other spelling': 'UNAUTHENTICATED',
   'a refusal in small letters, in its code': 'NOT_FOUND',

@@ -293,6 +293,10 @@ describe('a session', () => {
 
   test.each([
     ['application/json', '{"message":"Welcome"}'],
+    ['application/json', '{"message":"Signed in"}'],
+    ['application/json', '{"title":"Success","message":"Anmeldung"}'],
+    ['application/json', '{"code":"OK","message":"Login successful","requestId":"r-1"}'],
+    ['application/json', '{"authenticated":true}'],
     ['application/json', '"OK"'],
     ['application/json', 'true'],
     ['text/plain; charset=utf-8', 'OK'],
@@ -320,10 +324,15 @@ describe('a session', () => {
     ['an error that is said to be text', 'text/plain', '{"success":false}', 'UPSTREAM_INVALID_RESPONSE'],
     ['an error that sets a cookie', 'application/json', '{"success":false}', 'UPSTREAM_INVALID_RESPONSE'],
     ['a refusal with status 200', 'application/json', '{"success":false,"errorCode":"UNAUTHORISED"}', 'SIGN_IN_FAILED'],
-  ])('(%s) is not signed in', async (_, type, body, code) => {
+    ['a refusal in its message', 'application/json', '{"message":"Unauthorized"}', 'SIGN_IN_FAILED'],
+    ['a refusal in a sentence', 'application/json', '{"message":"Invalid email or password"}', 'SIGN_IN_FAILED'],
+    ['a refusal in praise', 'application/json', '{"data":{"message":"You are not signed in"}}', 'SIGN_IN_FAILED'],
+    ['one who is nobody', 'application/json', '{"authenticated":false}', 'UPSTREAM_INVALID_RESPONSE'],
+    ['an error in capitals', 'application/json', '{"Success":"False"}', 'UPSTREAM_INVALID_RESPONSE'],
+  ])('(%s) is not signed in', async (kind, type, body, code) => {
     const headers = { 'content-type': type, 'set-cookie': 'svc_session=anonymous' };
     sandbox.tell({ path: '/v2/auth/sign-in', status: 200, body, headers, times: 1 });
-    const answer = await signIn(gateway);
+    const answer = await signIn(gateway, { ...ada, email: `${kind.replaceAll(' ', '-')}@team.example` });
     expect(answer.errors?.[0].extensions.code).toBe(code);
     expect(setCookie(answer)).toBe('');
   });

@@ -222,16 +222,17 @@ const problemBounds = { text: maxProblemBytes, number: 1_024, items: 1_000, memb
  * The status of an error that a body has as a number or by its name, whatever that of its reply: some servers in front of a service answer everything
  * with 200.
  */
-export function statedStatus({ errorCode, statusCode, status, code, error }: Problem): number | null {
+export function statedStatus({ errorCode, statusCode, status, code, error, message }: Problem): number | null {
   // As in most bodies.
-  if ((errorCode ?? statusCode ?? status ?? code ?? error) == null) return null;
+  if ((errorCode ?? statusCode ?? status ?? code ?? error ?? message) == null) return null;
   const named = statusNamed(errorCode) ?? statusNamed(status) ?? statusNamed(code) ?? statusNamed(error);
   const given = statusCode ?? status ?? code;
   const stated = named ?? (typeof given === 'object' ? 0 : Number(given));
   if (stated >= 400 && stated <= 599) return stated;
-  return typeof error === 'object' && error !== null ? statedStatus(error as Problem) : null;
+  const inError = typeof error === 'object' && error !== null ? statedStatus(error as Problem) : null;
+  return inError ?? statusNamed(message) ?? null;
 }
 
 /** Whether a status says in a word of its own that something failed. */
 export const saysFailure = (status: unknown): boolean =>
-  typeof status === 'string' && /^(?:error|fail|failed|failure)$/i.test(status);
+  typeof status === 'string' && /^(?:error|fail|failed|failure|rejected|refused|denied)$/i.test(status);

@@ -76,25 +76,53 @@ export function contentOf(text: BoundedJson, reply: Reply, request: UpstreamRequ
   const body = parseReply(text);
   const content = unwrapped(body);
   for (const part of new Set([body, content])) {
-    if (saysThatItFailed(part, request)) throw errorOfProblem({ ...Object(part) }, reply, request);
+    const problem = inCamelCase(part);
+    if (saysThatItFailed(problem, request)) throw errorOfProblem(problem, reply, request);
   }
+  const refused = request.safe ? undefined : itemsIn(content).map(inCamelCase).find(isRefused);
+  if (refused !== undefined) throw errorOfProblem(refused, reply, request);
   if (request.record !== undefined) checkNames(request.record, body, content);
   return body;
 }
 
+type Members = Readonly<Record<string, unknown>>;
+
+/** The members of an object, which some servers begin with a capital letter: `Success`. */
+const inCamelCase = (part: unknown): Members =>
+  isObject(part)
+    ? Object.fromEntries(
+        Object.entries(part).map(([name, value]) => [name.charAt(0).toLowerCase() + name.slice(1), value]),
+      )
+    : {};
+
+const isObject = (part: unknown): part is Members => typeof part === 'object' && part !== null && !Array.isArray(part);
+
+/** The items of each list in the content of a write's answer. */
+const itemsIn = (content: unknown): readonly unknown[] =>
+  (isObject(content) ? Object.values(content) : [content]).filter(Array.isArray).flat();
+
 /** As the service says it, or a server in front of it. */
-function saysThatItFailed(body: unknown, { safe }: UpstreamRequest): boolean {
-  const problem = (body ?? {}) as Readonly<Record<string, unknown>>;
-  const { success, ok, status, errorCode, error, errorMessage, errors, fault } = problem;
-  const isEmpty = errors == null || Object.keys(Object(errors)).length === 0;
-  const isFailure = isNo(success) || isNo(ok) || (saysFailure(status) && !(safe && mayHaveFailed(problem)));
+function saysThatItFailed(problem: Members, { safe }: UpstreamRequest): boolean {
+  const isFailure = saysFailure(problem.status) && !(safe && mayHaveFailed(problem));
+  const { errorCode, errorMessage, errors, fault, failed } = problem;
   return (
-    isFailure || Boolean(errorCode || error || errorMessage || fault) || !isEmpty || statedStatus(problem) !== null
+    isFailure ||
+    isRefused(problem) ||
+    Boolean(errorCode || errorMessage || fault) ||
+    isSome(errors) ||
+    (!safe && isSome(failed)) ||
+    statedStatus(problem) !== null
   );
 }
 
+/** Also one item of a write may be, while the others are not. */
+const isRefused = ({ success, ok, authenticated, error }: Members) =>
+  [success, ok, authenticated].some(isNo) || Boolean(error);
+
+const isSome = (found: unknown) => found != null && Object.keys(Object(found)).length > 0;
+
 /** Whether a body is a market, an observation, criteria or a list such as jobs, which may have the status "failed" themselves. Those of JSend are never theirs. */
-function mayHaveFailed(found: Readonly<Record<string, unknown>>): boolean {
+function mayHaveFailed(found: Members): boolean {
   const { status, id, _id, name, searchCriteria, message, data, jobs, companies } = found;
   if (/^(?:error|fail)$/i.test(`${status}`)) return false;
   // An error has a name, too, and says what happened.
@@ -102,7 +130,7 @@ function mayHaveFailed(found: Readonly<Record<string, unknown>>): boolean {
   return (id ?? _id ?? named) != null || [data, jobs, companies].some(Array.isArray);
 }
 
-const isNo = (value: unknown) => value === false || value === 0 || value === 'false';
+const isNo = (value: unknown) => typeof value !== 'object' && /^(?:false|no|0)$/i.test(String(value));
 
 /** A reply that names no record is taken: the specification does not show every body. @throws UpstreamInvalidResponse */
 function checkNames({ id, member }: NamedRecord, body: unknown, content: unknown): void {

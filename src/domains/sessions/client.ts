@@ -1,13 +1,13 @@
 // How the service is asked to sign a user in, and for the session of an embedded page.
 import { z } from 'zod';
 import { receivedCookies } from '../../auth/service-cookies.js';
-import { unwrapped } from '../../data/parsing.js';
+import { isNoRemark, unwrapped } from '../../data/parsing.js';
 import { refusalOf } from '../../data/polling/state-message.js';
 import { contentOf, parseReply, replyText } from '../../data/upstream/reply.js';
 import { type Reply, repliedAt, type UpstreamRequest } from '../../data/upstream/request.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import type { Write } from '../../data/writer.js';
-import { SignInFailed, UpstreamInvalidResponse } from '../../errors.js';
+import { SignInFailed, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
@@ -85,6 +85,13 @@ function nameIn(reply: Reply, request: UpstreamRequest): string | null {
   } catch {
     return null;
   }
-  const { name } = Object(unwrapped(contentOf(text, reply, request)));
-  return typeof name === 'string' ? name : null;
+  const content = Object(unwrapped(contentOf(text, reply, request)));
+  const isRefusal = !(isNoRemark(content) || Object.values(content).some(said => praise.test(String(said))));
+  // A cookie alone does not tell: many servers set one for those whom they refuse.
+  if (isRefusal) throw new Unauthenticated('The service does not say that it has signed the user in');
+  return typeof content.name === 'string' ? content.name : null;
 }
+
+/** What a server says, and nothing else, where it has signed a user in. */
+const praise =
+  /^(?!.{0,200}(?:not\b|n['’]t\b|fail|invalid|incorrect|wrong|denied|\b(?:no|must|please)\b)).{0,200}\b(?:success|(?:ok|done|succeeded|welcome|authenticated|(?:signed|logged)[ -]?in)\b)/i;

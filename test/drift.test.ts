@@ -1093,10 +1093,40 @@ describe('a body', () => {
     expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', retryable: false });
   });
 
-  test('that says it is one page of a list is not taken for all of it', async () => {
-    over({ body: { meta: { totalItems: 2, totalPages: 2 }, data: [{ domain: 'a.example', jobId: 1 }] } });
+  const record = { domain: 'a.example', jobId: 1, topicId: 1, label: 'A', userPrompt: 'A' };
+  test.each<[string, object]>([
+    ['meta', { meta: { totalItems: 2, totalPages: 2 }, data: [record] }],
+    ['metadata', { metadata: { marketId: 1, totalItems: '2' }, data: [record] }],
+    ['pagination', { pagination: { total: 2 }, data: [record] }],
+    ['the body', { totalPages: 2, data: [record] }],
+  ])('that says in %s it is one page of a list is not taken for all of it', async (_, body) => {
+    const lists = {
+      companies: 'companies { totalCount }',
+      topics: 'topics { id }',
+      esg: 'esg',
+      jobs: 'jobs { id }',
+      searchCriteriaHistory: 'searchCriteriaHistory { userPrompt }',
+    };
+    for (const [name, field] of Object.entries(lists)) {
+      over({ body });
+      const { data, errors } = await gateway.query(`{ market(id: 1) { ${field} } }`);
+      expect([data.market, codesOf(errors)]).toEqual([{ [name]: null }, invalid.slice(0, 1)]);
+    }
+  });
+
+  test('that says in its content it is one page of a list is not taken for all of it', async () => {
+    const meta = { totalItems: 2 };
+    over({ body: { data: { companies: [record], jobs: [record], meta } } });
     const { data, errors } = await gateway.query('{ market(id: 1) { companies { totalCount } jobs { id } } }');
     expect([data.market, codesOf(errors)]).toEqual([{ companies: null, jobs: null }, invalid.slice(0, 2)]);
+  });
+
+  test('that says how long its list is, or has ESG data of such a name, is taken', async () => {
+    const companies = { totalItems: 1, metadata: { totalPages: 1, total: '1' }, data: [record] };
+    over(({ url }) => ({ body: url.pathname.endsWith('/esg') ? { total: 85, rating: 'A' } : companies }));
+    const { data, errors } = await gateway.query('{ market(id: 1) { companies { totalCount } esg } }');
+    const market = { companies: { totalCount: 1 }, esg: { total: 85, rating: 'A' } };
+    expect([data.market, errors]).toEqual([market, undefined]);
   });
 
   test('that is bad leaves the rest of the answer whole', async () => {

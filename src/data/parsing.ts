@@ -232,15 +232,25 @@ export function isNoRemark(body: unknown): boolean {
   return members.some(each => !said.test(each) && !saidWith.test(each)) || members.every(each => !said.test(each));
 }
 
-/** The list in such a body: the content itself, or a member of it. @throws UpstreamInvalidResponse where the body says that it is only one page */
+/** The list in such a body: the content itself, or a member of it. @throws UpstreamInvalidResponse as `whole` does */
 export function listIn(body: unknown, member: string): unknown {
-  const content = unwrapped(body) as Readonly<Record<string, unknown>> | null | undefined;
-  const list = Array.isArray(content) ? content : content?.[member];
-  const { totalItems, totalPages } = Object(Object(body).meta);
-  if (Array.isArray(list) && (totalItems > list.length || totalPages > 1))
-    throw new UpstreamInvalidResponse('The service answered with one page of a longer list');
-  return list;
+  const content = unwrapped(body);
+  return whole(body, Array.isArray(content) ? content : Object(content)[member]);
 }
+
+/** @throws UpstreamInvalidResponse where the body says that what is taken of it is only one page */
+export function whole(body: unknown, taken: unknown): unknown {
+  const length = Array.isArray(taken) ? taken.length : Number.POSITIVE_INFINITY;
+  for (const part of [body, unwrapped(body)].map(Object)) {
+    for (const { totalItems, total, totalPages } of [part, part.meta, part.metadata, part.pagination].map(Object)) {
+      if (isAbove(totalItems, length) || isAbove(total, length) || isAbove(totalPages, 1))
+        throw new UpstreamInvalidResponse('The service answered with one page of a longer list');
+    }
+  }
+  return taken;
+}
+
+const isAbove = (value: unknown, limit: number) => typeof value !== 'object' && Number(value) > limit;
 
 /** JSON of any form. An object with a number that is too large for JavaScript stands for one that cannot be read: in Redis, the number would be null. */
 export function readableJson<T>(value: T): T {

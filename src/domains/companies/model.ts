@@ -56,7 +56,7 @@ const jsonObject = z.record(text, z.unknown()).refine(parse.isNoRemark).transfor
 
 /** The ESG data of a market. The specification does not show the body: the object itself, or the content of `data`. A list stays under `data`. */
 export const esgData = z.preprocess(body => {
-  const content = parse.unwrapped(body);
+  const content = parse.whole(body, parse.unwrapped(body));
   return Array.isArray(content) ? { data: content } : content;
 }, jsonObject);
 

@@ -99,7 +99,7 @@ export const searchCriteria = z.preprocess(criteriaIn, criteriaRecord);
 /** Earlier criteria in the service's order: a list, bare or under `searchCriteria` or `data`. */
 export const searchCriteriaHistory = z.preprocess(
   body => {
-    const list = criteriaIn(body);
+    const list = parse.whole(body, criteriaIn(body));
     return Array.isArray(list) ? list.map(criteriaIn) : list;
   },
   parse.requiredRecords('SearchCriteria', criteriaRecord),

@@ -36,7 +36,7 @@ const topic = z
   .transform(({ topicId, ...rest }) => ({ id: topicId, ...rest }));
 
 /** The topics of a market (docs/upstream-api.md: Markets interface). */
-export const topics = z.object({ data: parse.requiredRecords('Topic', topic) }).transform(({ data }) => data);
+export const topics = z.preprocess(body => parse.whole(body, Object(body).data), parse.requiredRecords('Topic', topic));
 
 export type MarketTopicGroup = z.output<typeof topicGroup> & { readonly marketId: string };
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { AcceptedScopes } from '../src/auth/accepted-scopes.js';
-import type { Credential, Scope } from '../src/auth/credentials.js';
+import { type Credential, hashOfKey, type Scope } from '../src/auth/credentials.js';
 import type { Config } from '../src/config/config.js';
 import { Secret } from '../src/config/values.js';
 import { connectRedis, createRedisCounter } from '../src/data/redis.js';
@@ -80,7 +80,9 @@ describe('a client that an operator blocks', () => {
 
 describe('a client past its limit', () => {
   test('is told so with the code, the time to wait and the count, and other clients go on', async () => {
-    const gateway = forTest(await startGateway({ sandbox, env: { RATE_LIMIT_PER_CREDENTIAL: '3' } }));
+    const log = takeLog();
+    const env = { RATE_LIMIT_PER_CREDENTIAL: '3', LOG_LEVEL: 'warn' };
+    const gateway = forTest(await startGateway({ sandbox, env, seams: { log } }));
     const remaining: (string | null)[] = [];
     for (let index = 0; index < 3; index += 1) {
       const { status, headers } = await gateway.query(viewer);
@@ -98,6 +100,18 @@ describe('a client past its limit', () => {
     expect(wait).toBeGreaterThan(0);
     expect(wait).toBeLessThanOrEqual(60);
     expect(headers.get('ratelimit-reset')).toBe(String(wait));
+
+    expect((await gateway.query(viewer)).status).toBe(429);
+    await until(() => log.lines.length > 0);
+    const [refused, ...others] = log.lines
+      .map(line => JSON.parse(line))
+      .filter(({ msg }) => msg === 'A client is refused');
+    expect(refused).toMatchObject({
+      address: '127.0.0.1',
+      member: hashOfKey(demoHeaders['x-api-key']).slice(0, 15),
+      outcome: 'RATE_LIMITED',
+    });
+    expect(others).toEqual([]);
 
     expect((await gateway.query(viewer, {}, { 'x-api-key': 'another-key' })).status).toBe(200);
     expect((await gateway.query(viewer, {}, { authorization: 'Bearer a-token' })).status).toBe(200);

@@ -51,6 +51,7 @@ interface RequestTelemetryDeps {
 function createReports({ log, telemetry, names, teamOf, slowOperationMs }: RequestTelemetryDeps) {
   const reportUntrusted = createUntrustedReport(log, telemetry);
   const mayLogSlow = createLineBound();
+  const mayLogRefused = createLineBound();
 
   const logged = ({ address, credential }: Omit<Client, 'scope'>) => ({
     address,
@@ -75,6 +76,13 @@ function createReports({ log, telemetry, names, teamOf, slowOperationMs }: Reque
     log.warn({ ...line, type, document, milliseconds, upstreamCalls, slowestCall }, 'Slow operation');
   }
 
+  /** Names who sends more than its share, once a minute: afterwards, nothing else does. */
+  function reportRefused({ outcome = '' }: OperationInfo, client: Client | undefined): void {
+    if (client === undefined || !/^(RATE_LIMITED|OVER_SHARE)$/.test(outcome)) return;
+    const line = logged(client);
+    if (mayLogRefused(Object.values(line).join())) log.warn({ ...line, outcome }, 'A client is refused');
+  }
+
   function count(operation: OperationInfo, transport: Transport, milliseconds: number | undefined): void {
     // What is refused at once must not hide that others wait.
     const duration = operation.type === undefined ? undefined : milliseconds;
@@ -86,13 +94,19 @@ function createReports({ log, telemetry, names, teamOf, slowOperationMs }: Reque
     endOperationSpan(operation);
   }
 
-  return { logged, reportSlow, count };
+  /** Logs an operation that took long, or was refused. */
+  function report(operation: OperationInfo, milliseconds: number, client: Client | undefined): void {
+    reportSlow(operation, milliseconds, client);
+    reportRefused(operation, client);
+  }
+
+  return { logged, report, count };
 }
 
 /** Each request has an id: the client's own where it is valid, else a random one. The response carries it. */
 export function createRequestTelemetry(deps: RequestTelemetryDeps) {
   const { log, tracing, proxyHeaders } = deps;
-  const { logged, reportSlow, count } = createReports(deps);
+  const { logged, report, count } = createReports(deps);
 
   function begin(request: IncomingMessage, response: ServerResponse, span?: Span): RequestState {
     const { headers } = request;
@@ -128,7 +142,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
       const attributes = requestAttributes(request, response, place);
       span.end(`${method} ${path}`, attributes, status >= 500 ? String(status) : undefined);
     }
-    if (transport !== undefined) reportSlow(operation, executedMs, state);
+    if (transport !== undefined) report(operation, executedMs, state);
     // Probes come all the time.
     if (!log.isLevelEnabled('info') || monitoringPaths.has(path)) return;
     const place = { method, path: loggedPathOf(url), ...logged(state), status };
@@ -173,7 +187,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     endOperation(operation: OperationInfo, client: Client | undefined, milliseconds: number | undefined): void {
       operation.outcome ??= 'ok';
       count(operation, 'websocket', milliseconds);
-      reportSlow(operation, milliseconds ?? 0, client);
+      report(operation, milliseconds ?? 0, client);
       if (!log.isLevelEnabled('info')) return;
       const from = client && logged(client);
       log.info({ transport: 'websocket', ...from, milliseconds, ...loggedOf(operation) }, 'Answered');
@@ -181,7 +195,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
   };
 }
 
-/** How many documents, and how many slow operations, are logged in a minute. */
+/** How many documents, slow operations and refused clients are logged in a minute. */
 const maxLines = 100;
 
 /** Whether there is a line for something: once a minute for the same, and for so many. */

@@ -294,6 +294,7 @@ describe('a session', () => {
   test.each([
     ['application/json', '{"message":"Welcome"}'],
     ['application/json', '{"message":"Signed in"}'],
+    ['application/json', '{"message":"Session created"}'],
     ['application/json', '{"title":"Success","message":"Anmeldung"}'],
     ['application/json', '{"code":"OK","message":"Login successful","requestId":"r-1"}'],
     ['application/json', '{"authenticated":true}'],

@@ -88,12 +88,13 @@ export function contentOf(text: BoundedJson, reply: Reply, request: UpstreamRequ
 type Members = Readonly<Record<string, unknown>>;
 
 /** The members of an object, which some servers begin with a capital letter: `Success`. */
-const inCamelCase = (part: unknown): Members =>
-  isObject(part)
-    ? Object.fromEntries(
-        Object.entries(part).map(([name, value]) => [name.charAt(0).toLowerCase() + name.slice(1), value]),
-      )
-    : {};
+function inCamelCase(part: unknown): Members {
+  if (!isObject(part)) return {};
+  if (!Object.keys(part).some(name => /^[A-Z]/.test(name))) return part;
+  return Object.fromEntries(
+    Object.entries(part).map(([name, value]) => [name.charAt(0).toLowerCase() + name.slice(1), value]),
+  );
+}
 
 const isObject = (part: unknown): part is Members => typeof part === 'object' && part !== null && !Array.isArray(part);
 

@@ -174,7 +174,15 @@ export class RateLimited extends UpstreamError {
   constructor(message: string, upstream?: UpstreamFault, retryAfterSeconds?: number) {
     super(message, upstream, undefined, true, retryAfterSeconds);
   }
+
+  override get outcome() {
+    return outcomeOfError(this.extensions);
+  }
 }
+
+/** The outcome of an operation by the `extensions` of its error. A rate limit of the service is no fault of the client that meets it. */
+export const outcomeOfError = ({ code, upstream }: Record<string, unknown>): string =>
+  code === 'RATE_LIMITED' && upstream !== undefined ? 'SERVICE_RATE_LIMITED' : String(code);
 
 /** An operator has blocked or slowed this client: nothing that an alert needs to say of it again. */
 export class Restricted extends RateLimited {

@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache';
 import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Scope } from '../auth/credentials.js';
 import type { Reloadable } from '../config/values.js';
+import { outcomeOfError } from '../errors.js';
 import { ownText } from '../lib/memory-budget.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import { dayMs } from '../lib/time.js';
@@ -95,9 +96,9 @@ export function newOperationInfo(id: string = randomUUID(), span?: Span, app?: C
   return { id, span, app, calls, name: undefined, type: undefined, outcome: undefined, scope: undefined };
 }
 
-/** The outcome that errors stand for: `ok` without any, else the code of the first. */
+/** The outcome that errors stand for: `ok` without any, else that of the first. */
 export function outcomeOfErrors(errors: readonly GraphQLFormattedError[] | undefined): string {
-  return errors?.[0] === undefined ? 'ok' : String(errors[0].extensions?.code);
+  return errors?.[0] === undefined ? 'ok' : outcomeOfError(errors[0].extensions ?? {});
 }
 
 export interface ClientApp {

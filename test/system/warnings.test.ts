@@ -477,7 +477,7 @@ test('warns once of requests that are refused because there are too many', async
   const running = ask(`${gateway.url}/graphql`, '{ events(first: 1) { totalCount } }').catch(() => {});
   await service.arrived(1);
   for (let sent = 0; sent < 3; sent += 1) await ask(`${gateway.url}/graphql`, '{ viewer { team } }');
-  expect(gateway.warnings()).toEqual(['Too much at once: requests are refused (share)']);
+  expect(gateway.warnings()).toEqual(['Too much at once: requests are refused (share)', 'A client is refused']);
   await until(() => gateway.recoveries().includes('Too much at once: back to normal'));
   await service.close();
   await running;

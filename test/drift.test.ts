@@ -595,6 +595,7 @@ const neverSuccess: readonly (readonly [string, WireReply])[] = [
   ['a refusal as text in capitals', { body: { success: 'False' } }],
   ['a refusal in a member in capitals', { body: { Success: false } }],
   ['a refusal in its message', { body: { message: 'Unauthorized' } }],
+  ['a failure as its result', { body: { result: 'error', message: 'No' } }],
   ['a rejection', { body: { status: 'rejected' } }],
   ['an error of JSend', { body: { status: 'error', message: 'No' } }],
   ['an error in capitals', { body: { status: 'ERROR', message: 'No' } }],

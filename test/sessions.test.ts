@@ -328,6 +328,7 @@ describe('a session', () => {
     ['a refusal in its message', 'application/json', '{"message":"Unauthorized"}', 'SIGN_IN_FAILED'],
     ['a refusal in a sentence', 'application/json', '{"message":"Invalid email or password"}', 'SIGN_IN_FAILED'],
     ['a refusal in praise', 'application/json', '{"data":{"message":"You are not signed in"}}', 'SIGN_IN_FAILED'],
+    ['a second factor', 'application/json', '{"mfaRequired":true}', 'UPSTREAM_INVALID_RESPONSE'],
     ['one who is nobody', 'application/json', '{"authenticated":false}', 'UPSTREAM_INVALID_RESPONSE'],
     ['an error in capitals', 'application/json', '{"Success":"False"}', 'UPSTREAM_INVALID_RESPONSE'],
   ])('(%s) is not signed in', async (kind, type, body, code) => {

@@ -104,7 +104,7 @@ const itemsIn = (content: unknown): readonly unknown[] =>
 
 /** As the service says it, or a server in front of it. */
 function saysThatItFailed(problem: Members, { safe }: UpstreamRequest): boolean {
-  const isFailure = saysFailure(problem.status) && !(safe && mayHaveFailed(problem));
+  const isFailure = [problem.status, problem.result].some(saysFailure) && !(safe && mayHaveFailed(problem));
   const { errorCode, errorMessage, errors, fault, failed } = problem;
   return (
     isFailure ||

@@ -89,6 +89,8 @@ function nameIn(reply: Reply, request: UpstreamRequest): string | null {
   // A cookie alone does not tell: many servers set one for those whom they refuse.
   if (!isNoRemark(content) && Object.values(content).some(said => refusal.test(String(said))))
     throw new Unauthenticated('The service has signed nobody in');
+  if (Object.entries(content).some(([member, value]) => /required$/i.test(member) && value === true))
+    throw new UpstreamInvalidResponse('The service asks for more than a password');
   return typeof content.name === 'string' ? content.name : null;
 }
 

@@ -310,13 +310,6 @@ describe('one bad field', () => {
       'relevantEntities.entityType',
     ],
     [
-      'keywords that are no list',
-      event({ eventSearchKeywords: 'steel' }),
-      'eventSearchKeywords { keyword }',
-      { eventSearchKeywords: [] },
-      'eventSearchKeywords[]',
-    ],
-    [
       'a vector of words',
       vector(['one', 'two']),
       'vectorIndex { anchorText embeddings }',
@@ -380,15 +373,25 @@ describe('one bad field', () => {
 
   test('that is required of an element costs that element alone, with an error', async () => {
     const references = [{ _id: 'o-1', title: 'A' }, { _id: 'o-2' }, { title: 'C' }];
-    over(eventPage([{ ...good, references, taxonomicMatches: { alertTypes: [{ method: 'llm' }] } }]));
+    const taxonomicMatches = { alertTypes: [{ method: 'llm' }], impactedEntities: {} };
+    over(eventPage([{ ...good, references, taxonomicMatches, eventSearchKeywords: 'steel' }]));
     const { data, errors } = await gateway.query(
-      '{ events { nodes { id references { id title } alertTypes { name } } } }',
+      '{ events { nodes { id references { id title } alertTypes { name } eventSearchKeywords { keyword } impactedEntities { name } } } }',
     );
-    expect(data.events.nodes).toEqual([{ id: 'e-1', references: [{ id: 'o-1', title: 'A' }], alertTypes: [] }]);
+    const lists = {
+      references: [{ id: 'o-1', title: 'A' }],
+      alertTypes: [],
+      eventSearchKeywords: [],
+      impactedEntities: [],
+    };
+    expect(data.events.nodes).toEqual([{ id: 'e-1', ...lists }]);
     expect(errors?.map(({ extensions: { record, id, fields } }) => ({ record, id, fields }))).toEqual([
       { record: 'Event.references', id: 'o-2', fields: ['title'] },
       { record: 'Event.references', id: null, fields: ['_id'] },
       { record: 'Event.alertTypes', id: null, fields: ['name'] },
+      // What is no list.
+      { record: 'Event.eventSearchKeywords', id: null, fields: [''] },
+      { record: 'Event.impactedEntities', id: null, fields: [''] },
     ]);
   });
 
@@ -465,6 +468,7 @@ describe('one bad field', () => {
     const paths = errors?.map(({ path, extensions: { record } }) => record ?? path.join('.'));
     expect(paths?.sort()).toEqual([
       'Company.operatesIn',
+      'Observation.content',
       'market.companies.nodes.0.overallMomentum',
       'market.companyCount',
       'market.dateCreated',

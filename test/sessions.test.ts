@@ -361,6 +361,7 @@ describe('a session', () => {
       false,
     ],
     ['no name', { UPSTREAM_COOKIE_HOST: 'public.example' }, ['svc_session=one'], true],
+    ['nothing but signing in', {}, ['svc_session=one; Path=/v2/auth'], false],
     [
       'a name with a final dot',
       { UPSTREAM_COOKIE_HOST: 'public.example' },

@@ -121,7 +121,7 @@ export const listed = <T>(items: readonly (T | LeftOut)[]) => items as readonly 
 export const requiredRecords = <T extends z.ZodType>(name: string, schema: T) =>
   z.array(z.unknown()).transform(recordParser(name, schema));
 
-/** The same for a list that may be missing; empty if the service sends none, or something that is not a list. */
+/** The same for a list that may be missing; empty if the service sends none. Something that is not a list is one record that cannot be read. */
 export const records = <T extends z.ZodType>(name: string, schema: T) => {
   const parse = recordParser(name, schema);
   return z.union([
@@ -129,7 +129,7 @@ export const records = <T extends z.ZodType>(name: string, schema: T) => {
       .array(z.unknown())
       .nullish()
       .transform(items => (items == null ? [] : parse(items))),
-    drifted<(z.output<T> | LeftOut)[]>([], `${name}[]`),
+    drifted<(z.output<T> | LeftOut)[]>([{ $leftOut: { record: name, id: null, index: 0, fields: [''] } }], `${name}[]`),
   ]);
 };
 

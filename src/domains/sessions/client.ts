@@ -59,6 +59,8 @@ export async function signIn(
     });
   const lines = [reply.headers['set-cookie'] ?? []].flat();
   const { cookies, otherDomains } = await receivedCookies(lines, cookieHost, repliedAt(reply));
+  // One for nothing but signing in starts no session.
+  const isStarted = cookies.some(([, below]) => !/\/v2\/auth(?:\/|$)/.test(below));
   const [domain] = otherDomains;
   if (domain !== undefined) {
     const named = /^[\w.-]+$/.test(domain) ? domain : 'another host';
@@ -66,9 +68,9 @@ export async function signIn(
       'UPSTREAM_COOKIE_HOST',
       `the service sets cookies for ${named}, and they are dropped. Set it if that is its public name`,
     );
-  } else if (cookies.length > 0) telemetry.works('UPSTREAM_COOKIE_HOST');
+  } else if (isStarted) telemetry.works('UPSTREAM_COOKIE_HOST');
   else telemetry.warn('UPSTREAM_COOKIE_HOST', 'the service set no cookie that can be kept');
-  if (cookies.length === 0) throw new UpstreamInvalidResponse('The service did not start a session');
+  if (!isStarted) throw new UpstreamInvalidResponse('The service did not start a session');
   return { cookies, email, name };
 }
 
